@@ -370,7 +370,7 @@ class RunComparison:
     def unseen(self) -> tuple[str, ...]:
         """The guarded cases of which the later run cannot say whether they broke: no grade, none red."""
         graded = self.after.summary.scores.by_conversation
-        seen = {talk.case.id for talk in self.after.results.conversations if talk.id in graded}
+        seen = {row.case for row in self.after.summary.record.conversations if row.id in graded}
         seen |= {red.case for red in self.red_turns[1]}
         return tuple(case for case in self.guarded if case in self._asked[0] and case not in seen)
 
@@ -523,13 +523,9 @@ def is_guarded(tags: Iterable[str]) -> bool:
 
 def _figures_on(side: RunFigures, cases: Collection[str]) -> tuple[int, float | None]:
     """How many of these questions need review, and the score on them."""
-    summary = side.summary
-    red = len(summary.red.open_cases & set(cases))
-    if len(cases) == len(summary.scores.cases):
-        return red, summary.scores.score
-    scores = summary.scores.by_conversation
-    counted = [scores[c.id] for c in side.results.conversations if c.case.id in cases and c.id in scores]
-    return red, fmean(counted) if counted else None
+    rows, scores = side.summary.record.conversations, side.summary.scores.by_conversation
+    counted = [scores[row.id] for row in rows if row.case in cases and row.id in scores]
+    return len(side.summary.red.open_cases & set(cases)), fmean(counted) if counted else None
 
 
 def differences(

@@ -406,6 +406,25 @@ def test_of_an_article_that_only_came_or_went_its_telling_sentences_are_named() 
     assert [(fact.old, fact.gone, fact.new) for fact in withdrawn.facts] == [(s, f, "") for s, f in sentences]
 
 
+@pytest.mark.parametrize(("line", "fate"), [("And in May?", {"price": "moved"}), ("Do you deliver?", {})])
+def test_a_later_answer_moved_where_it_answers_the_same_line(line: str, fate: Mapping[str, Fate]) -> None:
+    """To something else it may well say something else."""
+    fine = {"price": Said("Fine.", {"fees": FEES})}
+    sides = []
+    for articles, name, said, answer in (
+        (BEFORE, "before", "And in May?", "It is 1,100 yen."),
+        ({**BEFORE, "fees": NEW_FEES}, "after", line, "It is 1,300 yen."),
+    ):
+        run = a_run(articles, fine, {"price": PRICE}, name, offline=False)
+        (talk,) = run.conversations
+        turns = (*talk.turns, Turn(index=2, user=said, answer=Answer(text=answer)))
+        talks = (talk.model_copy(update={"turns": turns}),)
+        sides.append(side_of(run.model_copy(update={"conversations": talks})))
+    update = RunComparison(*sides).update
+    assert update
+    assert fates(update) == fate
+
+
 @pytest.mark.parametrize(
     ("after", "answer", "fate"),
     [
