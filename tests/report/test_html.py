@@ -10,6 +10,7 @@ import pytest
 from simulator.core.types import Answer, Language, Results, ToolCall
 from simulator.results.recommendations import improvements_of
 from simulator.sheets.model import answer_key
+from tests.diff_runs import Grades, a_result, grades_of
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
@@ -179,6 +180,41 @@ def test_answers_stand_below_the_fix_that_mends_them() -> None:
     assert 'href="#fix-1"' in page.partition('<section class="group"')[0]
     assert all((conversation, turn) in fixes[rank - 1].turns for rank, conversation, turn in answers)
     assert [rank for rank, *_ in answers] == sorted(rank for rank, *_ in answers)
+
+
+def page_of(grades: Grades) -> str:
+    """The page of a run with these grades by the judge of turns."""
+    results = a_result(grades)
+    summary = summed(results, ("turn",))
+    return render(results, summary, decide(summary, None), "en")
+
+
+@pytest.mark.parametrize(("red", "shown", "is_open"), [(6, 6, 6), (7, 6, 0)])
+def test_six_questions_of_a_fix_are_shown(red: int, shown: int, is_open: int) -> None:
+    """The others are counted; so many red conversations are open at once."""
+    page = page_of(grades_of([0.2] * red + [1.0]))
+
+    assert page.count('<details class="question"') == shown
+    assert len(re.findall(r'<details class="talk"[^>]* open', page)) == is_open
+    assert ("Further questions, marked in the conversations below: 1." in page) is (red > shown)
+
+
+@pytest.mark.parametrize(("answers", "left"), [(3, 0), (5, 2)])
+def test_three_answers_of_a_question_are_shown_the_gravest_first(answers: int, left: int) -> None:
+    """Of two with one text the customers share an entry."""
+    values = (0.6, 0.4, 0.2, 0.1, 0.3)[:answers]
+    page = page_of({("fee", "calm", n): [value] for n, value in enumerate((*values, values[0]), 1)})
+    shown = re.findall(r'<li data-conversation="calm/fee#(\d)"', page)
+
+    assert len(shown) == 3
+    assert shown[0] != "1"
+    assert (f"{left + 1} more of this question" in page) is (left > 0)
+
+
+@pytest.mark.parametrize(("n", "is_late"), [(100, False), (101, True)])
+def test_lines_of_many_conversations_wait_until_somebody_opens_them(n: int, is_late: bool) -> None:
+    """The page is there at once."""
+    assert (page_of(grades_of([1.0] * n)).count('<noscript><div class="lines"') == n) is is_late
 
 
 def red_cards(question: dict[str, object], answer: str) -> str:

@@ -14,7 +14,7 @@ from simulator.report.worksheets import worksheets
 from simulator.results.red import red_questions
 from simulator.results.review import review_keys
 from simulator.sheets.model import LATER, TABS, Worksheet, question_key
-from tests.diff_runs import a_result
+from tests.diff_runs import a_result, grades_of
 from tests.report.views import context_of
 from tests.sample_runs import decide, rehearsed, summed
 
@@ -102,6 +102,39 @@ def test_the_review_ranks_red_answers_as_the_page_does() -> None:
     assert not any(team & set(row.cells) for row in sheet.rows)
     [status] = [column for column in sheet.columns if column.key == "status"]
     assert [*status.choices.values()][:2] == ["未対応", "対応中"]
+
+
+def review_of(results: Results) -> Worksheet:
+    """The worksheet Review of a run with the judge of turns."""
+    summary = summed(results, ("turn",))
+    sheets = worksheets(context_of(results, summary, decide(summary, None), "en"))
+    return next(sheet for sheet in sheets if sheet.name == "review")
+
+
+@pytest.mark.parametrize(("n", "shown"), [(5, 5), (6, 5)])
+def test_an_answer_that_many_customers_got_is_one_row(n: int, shown: int) -> None:
+    """With who got it how often, and the first five places."""
+    grades = {("fee", "calm", at): [0.2] for at in range(1, n)} | {("fee", "angry", 1): [0.2]}
+    (row,) = review_of(a_result(grades)).rows
+    places = row.cells["conversation"].text.splitlines()
+
+    assert row.cells["persona"].text in (f"Calm × {n - 1}, Angry", f"Angry, Calm × {n - 1}")
+    assert len([place for place in places if place.endswith("(1)")]) == shown
+    assert places[shown:] == ["…"] * (n - shown)
+
+
+@pytest.mark.parametrize(("good", "shown"), [(20, 20), (21, 20)])
+def test_of_answers_that_need_no_review_the_worst_twenty_stand_below(good: int, shown: int) -> None:
+    """What is not graded comes first among them."""
+    results = a_result(grades_of([0.2, 1.0, *[0.8] * (good - 1)]))
+    ungraded = results.conversations[-1].id
+    scores = tuple(score for score in results.scores if score.conversation != ungraded)
+    rows = review_of(results.model_copy(update={"scores": scores})).rows
+    names = [row.cells["conversation"].text for row in rows]
+
+    assert [bool(row.cells["severity"].text) for row in rows] == [True] + [False] * shown
+    assert names[1] == f"{ungraded} (1)"
+    assert ("calm/case-1#1 (1)" in names) is (good == shown)
 
 
 def test_a_sheet_knows_which_questions_were_asked_to_their_end() -> None:
