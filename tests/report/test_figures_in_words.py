@@ -9,6 +9,7 @@ import pytest
 from simulator.core.document import Chart, Report, Section, Text
 from simulator.core.types import Case, Score
 from simulator.report.comparison import p_text
+from simulator.report.conversations import cut
 from simulator.report.painters.charts import bar_lengths, line_chart
 from simulator.report.painters.html import shade
 from simulator.report.run import run_argument
@@ -52,6 +53,15 @@ def graded(raw: float | None, low: float = 1, high: float = 5, state: Any = "sco
 def test_a_figure_is_as_short_as_it_may_be(show: Callable[[Any], Text], value: Any, words: str) -> None:
     """With a sign or a unit where it has one, and a dash where it is not known."""
     assert said(show(value)) == words
+
+
+@pytest.mark.parametrize(("more", "end"), [(0, "x"), (1, "x… (1 more characters are in the run file)")])
+def test_a_page_has_six_thousand_characters_of_a_text(more: int, end: str) -> None:
+    """And says how many were left out."""
+    shown = said(cut("x" * (6000 + more)))
+
+    assert shown.startswith("x" * 6000)
+    assert shown[5999:] == end
 
 
 def test_a_standard_error_stands_beside_its_figure() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from simulator.core.document import Notes
 from simulator.core.types import (
     Answer,
     Case,
@@ -18,12 +19,14 @@ from simulator.core.types import (
     StoredArticle,
     Turn,
 )
+from simulator.report.coverage import coverage_sections
 from simulator.results.articles import heading_of
 from simulator.results.coverage import Coverage, coverage_of, over_last_runs
 from simulator.results.turns import run_turns
 from simulator.storage.run_file import read_run
 from tests.commands import Command
 from tests.diff_runs import START, a_result, grades_of, stored
+from tests.texts import said
 
 BOT = """
 ARTICLES = {"fees/price": "The plan costs 20 dollars.", "fees/late": "A late fee of 3 dollars is charged.",
@@ -91,6 +94,61 @@ def test_where_all_that_came_are_articles_the_search_is_at_fault() -> None:
     assert (lost.ranks, lost.recall, lost.mrr) == ({"one": None}, {1: 0}, 0)
     assert covered(talk("one", ("a",), "b", "kb/12"), articles=articles).retrieval is None
     assert covered(talk("one", ("a",)), articles=articles).retrieval is None
+
+
+@pytest.mark.parametrize(
+    ("articles", "needed", "came", "line", "note"),
+    [
+        (2, "a0", "a0", "1 of 2 articles tested; never retrieved: 1", "Never retrieved: a1."),
+        (1, "a0", "a0", "1 of 1 article tested", "as ones for a person: 0."),
+        (
+            2, "a0", "a1",
+            "1 of 2 articles tested; never retrieved: 1; questions whose article never came: 1",
+            "Questions whose article never came: one.",
+        ),
+        (52, "a0", "a0", "1 of 52 articles tested; never retrieved: 51", "1 more in --json."),
+        (51, "a0", "a0", "1 of 51 articles tested; never retrieved: 50", "Never retrieved: a1, "),
+        (2, "", "a0", "1 of 2 articles tested; never retrieved: 1", "No question names its articles"),
+        (0, "a0", "a0", "Articles tested: 1; how many there are is not known", "--knowledge says which"),
+        (0, "", "a0", "Articles retrieved: 1; how many there are is not known", "--knowledge says which"),
+    ],
+)  # fmt: skip
+def test_the_report_says_in_a_line_what_was_tested(
+    articles: int, needed: str, came: str, line: str, note: str
+) -> None:
+    """And in notes what was not; fifty articles are listed."""
+    known = {f"a{n}": f"Text {n}." for n in range(articles)}
+    coverage = covered(talk("one", (needed,) if needed else (), came), articles=known)
+    first, *_search = coverage_sections(coverage)
+    *_tables, notes = first.blocks
+
+    assert said(first.line) == line
+    assert isinstance(notes, Notes)
+    texts = [said(text.text) for text in notes.lines]
+    assert any(note in text for text in texts)
+    assert ("1 more in --json." in texts) is (articles == 52)
+    assert [len(table.rows) for table in first.tables if table.name == "untested"] == (
+        [min(articles - 1, 50)] if articles > 1 else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("came", "line", "ranks"),
+    [
+        ("abc", "recall@1 100 %, recall@3 100 %; mean reciprocal rank 1.00 (1 question)", []),
+        ("bca", "recall@1 0 %, recall@3 100 %; mean reciprocal rank 0.33 (1 question)", ["3"]),
+        ("bcd", "recall@1 0 %, recall@3 0 %; mean reciprocal rank 0.00 (1 question)", ["did not come"]),
+    ],
+)
+def test_the_report_says_how_the_search_did(came: str, line: str, ranks: list[str]) -> None:
+    """Questions whose article did not come first are listed, what never came before all others."""
+    _coverage, search = coverage_sections(
+        covered(talk("one", ("a",), *came), articles=dict.fromkeys("abcd", "T."))
+    )
+
+    assert said(search.line) == line
+    assert search.folded
+    assert [said(row[1].text) for table in search.tables for row in table.rows] == ranks
 
 
 def test_a_first_answer_that_never_came_is_not_ranked() -> None:

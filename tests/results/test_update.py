@@ -17,10 +17,12 @@ from simulator.core.types import (
     StoredArticle,
     Turn,
 )
+from simulator.report.comparison import comparison_report
 from simulator.results.article_changes import article_changes, fact_changes
 from simulator.results.comparison import RunComparison
 from simulator.results.update import Fate, Update
 from tests.diff_runs import a_result, side_of
+from tests.texts import terminal
 
 FEES = "# Fees\nThe plan costs 1,100 yen a month. Late payments cost 300 yen."
 DESK = "# Desk\nThe desk is open until 18:00. You can cancel online at any time."
@@ -581,6 +583,52 @@ def test_folders_that_have_nothing_in_common_are_not_compared() -> None:
     assert [update.regression for update in (other, unknown)] == [False, False]
     assert not other.as_json()["comparable"]
     assert compared(BEFORE, same).update is None
+
+
+@pytest.mark.parametrize(
+    ("n", "more", "brief_more"), [(3, "", ""), (10, "", "7 more"), (11, "1 more", "8 more")]
+)
+def test_the_report_quotes_what_is_stale(n: int, more: str, brief_more: str) -> None:
+    """Ten answers with the article before and now, in brief three; what moved as it should comes last."""
+    old = Said("It is 1,100 yen.", {"fees": FEES}, value=0.2)
+    moved = Said("It is 1,100 yen."), Said("It is 1,300 yen.")
+    said_of = {f"q{at}": (old, old) for at in range(n)} | {"moved": moved}
+    result = compared({**BEFORE, "fees": NEW_FEES}, said_of, **dict.fromkeys(said_of, PRICE))
+    report = comparison_report(result, "en")
+    whole, brief = (" ".join(terminal(report, 300, view).split()) for view in ("terminal", "brief"))
+
+    for text, shown, left in ((whole, min(n, 10), more), (brief, 3, brief_more)):
+        stale, _title, rest = text.partition("Changed as the articles did (1)")
+        assert (
+            "The index was not rebuilt: everything that the bot retrieved of changed articles (1 passages)"
+            in text
+        )
+        assert f"Stale: still what the article said before ({n})" in stale
+        assert "Articles: changed 1." in stale
+        assert len(re.findall(r"\(q\d+\): certain", stale)) == shown
+        assert stale.count("Article now: The plan costs 1,300 yen a month.") == shown
+        assert ("more on the page." in stale) is bool(left)
+        assert f"{left} on the page." in stale or not left
+        assert "(moved)" in rest
+    assert whole.count("Answer: It is 1,100 yen.") == min(n, 10)
+
+
+def test_the_report_says_that_an_article_is_gone_and_which_references_to_fix() -> None:
+    """What was not found in the new articles, and what nothing proves."""
+    quoted = Said("The plan costs 1,100 yen a month.", {"fees": FEES})
+    case = {**PRICE, "references": (("It costs 1,100 yen.",),)}
+    gone = compared({"desk": DESK}, {"price": (quoted, quoted)}, price=case)
+    text = " ".join(terminal(comparison_report(gone, "en"), 300).split())
+
+    assert "Reference answers to fix: of before the update, so not compared (1)" in text
+    assert "Reference answer: It costs 1,100 yen. Article now: (no longer says so)" in text
+    assert "Withdrawn articles that are still quoted (1)" in text
+    assert "Questions name articles that do not exist: fees. Correct their column passages." in text
+    assert "No question is left to compare: the references of all are of before the update." in text
+    unproved = Said("It is 1,100 yen.")
+    likely = compared({**BEFORE, "fees": NEW_FEES}, {"price": (unproved, unproved)}, price=PRICE)
+    assert "(price): likely" in terminal(comparison_report(likely, "en"), 300)
+    assert not likely.regression
 
 
 def test_the_drill_tells_the_bundled_bots_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
