@@ -174,16 +174,12 @@ class AnswerCondition:
         self.path = JsonPath(name, path.strip())
         self.values = frozenset(value_text.strip() for value_text in values.split("|")) if equals else None
 
-    def of(self, reply: Any) -> str | None:
-        """What stands at the path, as a text; None when nothing does."""
-        value = self.path.within(reply)
-        return value if value is None or isinstance(value, str) else as_json(value)
-
     def holds(self, reply: Any) -> bool:
         """Whether the reply meets it."""
-        value = self.of(reply)
+        value = self.path.within(reply)
+        text = value if value is None or isinstance(value, str) else as_json(value)
         # A path alone holds for any value but those that say no.
-        return value in self.values if self.values is not None else value not in (None, "", "false")
+        return text in self.values if self.values is not None else text not in (None, "", "false")
 
 
 def check_end(finish_reason: Any) -> None:

@@ -524,14 +524,6 @@ def _value(data: str) -> Any:
 # --- The reply ---
 
 
-def name_at(path: JsonPath, reply: Any) -> str:
-    """The name of a conversation in a reply. Raises BotFailure when there is none."""
-    named = path.of(reply)
-    if named in (None, "") or isinstance(named, (dict, list)):
-        raise BotFailure("malformed", _("the value at {path} is not a name", path=path.text))
-    return str(named)
-
-
 class ReplyPaths:
     """Where answer, passages and the conversation's name stand in replies (of a stream, in their order)."""
 
@@ -589,7 +581,10 @@ class ReplyPaths:
             return ""
         # In a stream the name may come with any piece; the last one that has it counts.
         naming = (reply for reply in reversed(replies) if path.within(reply) not in (None, ""))
-        return name_at(path, next(naming, replies[-1]))
+        named = path.of(next(naming, replies[-1]))
+        if named in (None, "") or isinstance(named, (dict, list)):
+            raise BotFailure("malformed", _("the value at {path} is not a name", path=path.text))
+        return str(named)
 
     def _text(self, replies: list[Any]) -> str:
         """The text of all parts, from the last one that restarts on.

@@ -10,7 +10,6 @@ How much is shared depends on what it is about:
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from simulator.models.cache import ResponseCache
 from simulator.models.context import ContextWindow
 from simulator.models.embedding import EmbeddingBatcher, Send
 from simulator.models.exchange import Transport
-from simulator.models.limiter import BotPlaces, Limiter, Pause
+from simulator.models.limiter import Limiter, Pause
 from simulator.models.network import check_way
 from simulator.models.patience import Availability, Notices, wait_after
 
@@ -102,10 +101,6 @@ class Connections:
         """For how long this model is left alone; accounts are limited by key."""
         where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
         return self._pauses.setdefault(where, Pause())
-
-    def places_of_bot(self, endpoint: Endpoint, own: AbstractAsyncContextManager[Any] | None) -> BotPlaces:
-        """The places of a bot that is asked at this address, among those of the models there."""
-        return BotPlaces(self.limiter(endpoint), own)
 
     def batches(self, endpoint: Endpoint, send: Send) -> EmbeddingBatcher:
         """The shared batcher of this embedding model; the first caller's `send` is used."""

@@ -238,7 +238,8 @@ class Ledger:
         self.budget = budget
         self._allowance = None if budget is None else Allowance(budget)
         self._longest: dict[str, int] = {}
-        self._excess = 0.0
+        # The most dollars by which a call has reserved more than it cost: as much the last one needs.
+        self.excess = 0.0
         self._lost = 0.0  # the most that calls without a reply, or a count, may have cost
         self.record: Callable[[Role, Usage, bool, float | None], None] = lambda *_: None
 
@@ -289,7 +290,7 @@ class Ledger:
             lost = 0.0 if is_counted else most
             self._lost += lost
             self._allowance.lost = self._lost
-            self._excess = max(self._excess, most - (cost or lost))
+            self.excess = max(self.excess, most - (cost or lost))
             METER.get()[0] += lost + (cost or 0.0)
             self._allowance.spent = self._known_cost
             self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)
@@ -304,11 +305,6 @@ class Ledger:
     def paid(self) -> Message:
         """What counts against the budget, in words."""
         return paid(self._known_cost, is_known=not self._lost)
-
-    @property
-    def excess(self) -> float:
-        """The most dollars by which a call has reserved more than it cost: as much the last one needs."""
-        return self._excess
 
     @property
     def spent(self) -> Spending:

@@ -61,6 +61,7 @@ from simulator.grading.rubric import Rubric
 from simulator.models.by_role import Models
 from simulator.models.client import Model
 from simulator.models.connections import Connections
+from simulator.models.limiter import BotPlaces
 from simulator.models.pricing import Ledger
 from simulator.privacy.redactor import Redactor
 from simulator.runner.conversation import ask_plainly
@@ -275,7 +276,7 @@ class RunContext:
         # A bot behind the same host shares its limit: --calls is for both together.
         traits = traits_of(bot)
         if endpoint := self._endpoint_at(traits.address or self.settings.set.get("url", "")):
-            places = self.connections.places_of_bot(endpoint, traits.places)
+            places = BotPlaces(self.connections.limiter(endpoint), traits.places)
             vars(bot)["traits"] = replace(traits, places=places)
         # Secrets that the run uses are masked in answers; all that are known, in error messages as well.
         # `bedrock_converse:...` reads BEDROCK_ variables, `google_genai:...` GOOGLE_ ones.

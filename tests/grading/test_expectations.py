@@ -126,6 +126,10 @@ async def test_words_count_where_they_were_said(quote: str, turn: int, counts: b
     scores, _prompts = await asked(talk, said(1, "met", quote, turn=turn))
 
     assert scores["expectations"].state == ("scored" if counts else "failed")
+    # What was never said has no words, where that is what is amiss.
+    for state, value in (("not met", 0), ("met", None)):
+        scores, _prompts = await asked(talk, said(1, state, " ", turn=turn))
+        assert scores["expectations"].value == value
 
 
 async def test_words_that_do_not_stand_there_do_not_count() -> None:

@@ -121,6 +121,13 @@ async def test_what_was_cut_off_is_asked_for_once_more(again: str | Reply) -> No
     assert is_whole or "上限" in scores["fluency"].reason
 
 
+async def test_of_a_long_reply_the_beginning_is_shown() -> None:
+    """4,000 characters of what could not be read."""
+    _, desk = await graded("x" * 5000, saying())
+
+    assert desk.sent[1]["messages"][-2] == {"role": "assistant", "content": "x" * 4000}
+
+
 async def test_the_second_request_says_what_was_wrong() -> None:
     """With the broken part, and the problem as the program found it."""
     _, desk = await graded(BROKEN["off the scale"], GOOD_PART)

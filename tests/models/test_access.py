@@ -80,6 +80,16 @@ async def test_a_form_of_ones_own_that_is_refused_is_asked_for_nine_times() -> N
     assert server.counts["chat"] == 9
 
 
+async def test_what_a_model_refuses_says_nothing_of_its_address() -> None:
+    """Only an answer of something else does, where the address has no /v1."""
+    filtered = b'{"choices": [{"finish_reason": "content_filter"}]}'
+    for body, is_of_the_address in ((filtered, False), (b'{"choices": [{}], "id": "x"}', True)):
+        async with RawServer(ok(body)) as server, connected() as made:
+            with pytest.raises(ModelFailure) as met:
+                await model_with(server.url.removesuffix("/v1"), made).say(ASKED)
+        assert ("has no /v1" in str(met.value)) is is_of_the_address
+
+
 def test_a_certificate_that_is_wrong_is_told_without_a_file_to_set() -> None:
     """Another authority would not make it valid."""
     expired = ssl.SSLCertVerificationError(1, "certificate verify failed")

@@ -245,6 +245,14 @@ async def test_a_reply_in_a_form_has_a_limit() -> None:
     assert most_tokens(Nested) == 2000 + (20 + 300) + (20 + 20) + (20 + items) + (20 + names)
 
 
+async def test_of_a_long_reply_the_model_sees_the_beginning() -> None:
+    """4,000 characters of what it wrote, and of nothing a dash: an empty message is refused by some."""
+    for first, shown in (("x" * 5000, "x" * 4000), ("", "-")):
+        async with OpenAIServer(script([Reply(first)], then=lambda _: GOOD)) as server, connected() as made:
+            assert await verdict(model_at(server, made)) == FILLED
+        assert server.requests[1].body["messages"][-2] == {"role": "assistant", "content": shown}
+
+
 async def test_a_reply_that_was_cut_off_is_not_read() -> None:
     """Even if something can be read of it; it is asked for once more, with more room, and then failed."""
     cut = Reply(GOOD, finish_reason="length", usage={"prompt_tokens": 9, "completion_tokens": 2340})

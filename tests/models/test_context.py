@@ -165,7 +165,7 @@ async def test_how_a_model_counts_is_asked_once(tmp_path: Any) -> None:
         for _unused in range(2):
             for n in range(5):
                 with pytest.raises(ModelFailure, match="the server cut the prompt"):
-                    await model_at(server, made).say(asked(f"{n} {JAPANESE}"))
+                    await model_at(server, made).say(asked(f"{'again ' * n}{JAPANESE}"))
 
         # Texts of another kind are counted in another way, and asked about once more.
         for n in range(3):
@@ -190,3 +190,4 @@ async def test_where_a_part_is_not_counted_only_what_is_impossible_is_cut(read: 
         told = await asyncio.gather(model_at(server, made).say(asked(JAPANESE)), return_exceptions=True)
 
     assert isinstance(told[0], ModelFailure) is is_cut
+    assert not is_cut or f"it read {int(read * size):,} tokens of about {size:,.0f};" in str(told[0])
