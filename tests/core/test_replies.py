@@ -14,7 +14,7 @@ from simulator.core import replies
 from simulator.core.errors import MalformedReply
 from simulator.core.replies import FIELD_KINDS, Described, skeleton
 from simulator.models.forms import strict_schema
-from simulator.models.reading import parse_reply
+from simulator.models.reading import parse_parts, parse_reply
 from tests.paths import fixture_rows
 from tests.properties import examples
 
@@ -99,6 +99,44 @@ def test_a_verdict_that_is_quoted_is_not_the_verdict(quoted: int, grade: int, cl
     read = outcome(text)
 
     assert read is None or read["grade"] == grade
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"reason": "a", "grade": ' + "[" * 20_000,
+        '{"reason": "a", "turn": ' + '{"a": ' * 20_000,
+        '{"turn": ' + "[" * 900 + "1" + "]" * 900 + ', "fluency": {"reason": "a", "grade": 9}',
+    ],
+)
+def test_a_reply_that_is_nested_without_end_is_refused(text: str) -> None:
+    """As any other that is no verdict; also where several are asked for."""
+    with pytest.raises(MalformedReply):
+        parse_reply(text, VERDICT)
+    parts = parse_parts(text, COMBINED)
+
+    assert [type(part) for part in parts.values()] == [MalformedReply, MalformedReply]
+
+
+@pytest.mark.parametrize("fence", ["{}", '"{}"', '```json\n"{}"\n```'])
+def test_a_reply_that_is_encoded_twice_is_read(fence: str) -> None:
+    """As some gateways send it, also in a fence."""
+    text = fence.format(json.dumps('{\n "reason": "a", "grade": 3}')[1:-1])
+    assert parse_reply(text, VERDICT).model_dump() == {"reason": "a", "grade": 3}
+
+
+def test_of_a_key_that_is_missing_no_value_is_quoted() -> None:
+    """Of any other the beginning of what it was, or its kind where it is no word."""
+    problems = {
+        '{"reason": "a"}': "grade: Field required",
+        '{"reason": "a", "grade": "as good as it can possibly be"}': "(it was 'as good as it can po')",
+        '{"reason": "a", "grade": [3, 4]}': "(it was list)",
+        '{"reason": "a", "grade": {"a": 4}}': "(it was dict)",
+    }
+    for text, problem in problems.items():
+        with pytest.raises(MalformedReply) as met:
+            parse_reply(text, VERDICT)
+        assert str(met.value).endswith(problem)
 
 
 PHRASES = st.text("ab 至急は、。,:.!?()-{}", min_size=1, max_size=8)

@@ -52,6 +52,72 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
     assert {scores[name].state for name in ("context_precision", "context_recall")} == {"skipped"}
 
 
+async def test_the_seed_of_a_run_is_that_of_its_judges() -> None:
+    """The same run asks the same; another seed asks for another reply to each question."""
+    seeds = list[list[int]]()
+    for seed in (1, 1, 2):
+        async with OpenAIServer(play) as server:
+            stage = a_stage(server, judges=("turn", "risk"), seed=seed)
+            await stage.panel.grade(an_exhibit())
+            await stage.close(None)
+        seeds.append(sorted(request.body["seed"] for request in server.requests))
+
+    assert seeds[0] == seeds[1]
+    assert not {*seeds[0]} & {*seeds[2]}
+    assert len(seeds[0]) == 2
+
+
+ALL = ("turn", "fluency", "risk", "rouge_l", "conversation", "expectations", "tools")
+
+
+@pytest.mark.parametrize(
+    ("settings", "turns", "whole", "calls", "is_combined"),
+    [
+        ({}, ALL[:4], ALL[4:], [ALL[4:6]], True),
+        ({"judging": "separate"}, ALL[:4], ALL[4:], [ALL[4:5], ALL[5:6]], False),
+        ({"judges": ("turn", "conversation")}, ALL[:1], ALL[4:5], [ALL[4:5]], False),
+        # A row is one turn, which a function of whole conversations grades as well.
+        ({"protocol": "single_turn"}, (*ALL[:4], "tools"), ALL[4:6], [ALL[4:6]], True),
+    ],
+)
+def test_who_grades_what_and_in_which_calls(
+    settings: dict[str, Any],
+    turns: tuple[str, ...],
+    whole: tuple[str, ...],
+    calls: list[tuple[str, ...]],
+    is_combined: bool,
+) -> None:
+    """Turns by their judges, whole conversations by theirs; a function's form is asked for by itself."""
+    grading = a_stage(**({"judges": ALL} | settings)).grading
+
+    assert (grading.names, grading.conversation_names) == (turns, whole)
+    assert [tuple(rubric.name for rubric in group) for group in grading.conversation_rubrics] == calls
+    assert grading.is_combined is is_combined
+    assert [rubric.name for rubric in grading.rubrics] == [
+        name for name in ("turn", "fluency") if name in turns
+    ]
+    assert [form.name for form in grading.forms] == (["risk"] if "risk" in turns else [])
+    context = an_exhibit()
+    assert grading.names_of(context) == {*turns}
+    assert grading.names_of(context.model_copy(update={"closing": ""})) == {*whole}
+
+
+async def test_the_hash_of_a_function_stands_for_what_it_asks_for(tmp_path: Any) -> None:
+    """A desk's own rules make other grades of `risk`, and not of a judge that knows nothing of rules."""
+    path = tmp_path / "rules.toml"
+    path.write_text('[[rules]]\nid = "a"\ntext = "Be kind."\nseverity = "minor"\n', encoding="utf-8")
+    found = list[dict[str, str]]()
+    for rules in (None, None, str(path)):
+        stage = a_stage(judges=("risk", "rouge_l"), rules=rules)
+        found.append({score.judge: score.rubric for score in await stage.panel.grade(an_exhibit())})
+        await stage.close(None)
+
+    usual, again, own = found
+    assert usual == again
+    assert len({*usual.values(), *own.values()}) == 3
+    assert usual["rouge_l"] == own["rouge_l"]
+
+
 def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
     """Shift_JIS as Excel saves it, comments and empty lines left out; a missing file names its option."""
     path = tmp_path / "contacts.txt"
