@@ -70,9 +70,7 @@ def private_file(path: Path) -> None:
 def close_to_others(path: Path) -> None:
     """Removes all permissions of others from a file or folder; a missing or foreign one is ignored."""
     with contextlib.suppress(OSError):
-        mode = stat.S_IMODE(path.stat().st_mode)
-        if mode & 0o077:
-            path.chmod(mode & 0o700)
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
 
 
 def request_key(url: str, body: dict[str, Any]) -> str:

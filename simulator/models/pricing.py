@@ -37,8 +37,6 @@ from simulator.core.messages import Message, _
 from simulator.core.settings import Price, Settings, TokenPrices, dollars, missing_price
 from simulator.core.types import LEXICAL, Results, Role, Spending, Usage
 
-__all__ = ["BudgetSpent", "Ledger", "Prices", "check_prices", "total_spending"]
-
 # What the calls of this task have cost, in a list so that the tasks it starts add to the same sum.
 METER: ContextVar[list[float]] = ContextVar("meter", default=[0.0])  # noqa: B039 - a sum of what nobody asks for
 # The most tokens that a reply is expected to have, or twice the longest one so far if that is more: what a
@@ -112,11 +110,6 @@ class Prices:
     def __init__(self, own: Mapping[str, Price] | None = None) -> None:
         """`own` has prices by the configured name of a model."""
         self._own = {name: price.rates for name, price in (own or {}).items()}
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Prices":
-        """The prices of these settings."""
-        return cls(settings.prices)
 
     def rates(self, model: str) -> TokenPrices | None:
         """Dollars per token; None if unknown."""
@@ -220,7 +213,7 @@ def money(spent: Spending) -> Message:
 
 def check_prices(settings: Settings, models: Iterable[tuple[str, str]]) -> None:
     """Raises InputError when there is a budget and one of these roles' models has no known price."""
-    prices = Prices.of(settings)
+    prices = Prices(settings.prices)
     for role, model in models if settings.budget is not None else ():
         if model not in ("", LEXICAL) and prices.rates(model) is None:
             raise InputError(missing_price(role, model))
@@ -246,7 +239,7 @@ class Ledger:
     @classmethod
     def of(cls, settings: Settings, earlier: Results | None = None) -> "Ledger":
         """With the budget and prices of these settings; earlier calls without a price may have one now."""
-        prices = Prices.of(settings)
+        prices = Prices(settings.prices)
         spent = dict(earlier.spending) if earlier else {}
         for role, models in earlier.usage.items() if earlier else ():
             # By role, over all its models: a resumed run may have another one.

@@ -86,7 +86,7 @@ def bot_usage(results: Results) -> dict[str, Spending]:
     for usage in results.conversations.usages():
         tokens = {key: getattr(usage, key) for key in ("tokens_in", "tokens_out", "tokens_cached")}
         used.setdefault(usage.model, Counter()).update(tokens, calls=1)
-    prices, spending = Prices.of(stored_settings(results.run.settings)) if used else None, {}
+    prices, spending = Prices(stored_settings(results.run.settings).prices) if used else None, {}
     for model, counted in used.items():
         spent = Spending(**counted)
         cost = prices.cost_usd(usage_of(model, spent)) if prices and model else None

@@ -90,13 +90,18 @@ async def test_what_a_model_refuses_says_nothing_of_its_address() -> None:
         assert ("has no /v1" in str(met.value)) is is_of_the_address
 
 
-def test_a_certificate_that_is_wrong_is_told_without_a_file_to_set() -> None:
-    """Another authority would not make it valid."""
+@pytest.mark.parametrize("code", [2, 18, 19, 20, 21, 27, 1, 3, 10, 17, 22, 26, 28, 62])
+def test_a_certificate_that_is_wrong_is_told_without_a_file_to_set(code: int) -> None:
+    """Another authority would not make it valid, but for one that is only not known here."""
     expired = ssl.SSLCertVerificationError(1, "certificate verify failed")
     expired.reason = "CERTIFICATE_VERIFY_FAILED"
-    expired.verify_code, expired.verify_message = 10, "certificate has expired."
+    expired.verify_code, expired.verify_message = code, "certificate has expired."
 
-    assert str(blocked_by(expired, None)) == "its certificate is not valid: certificate has expired"
+    said = str(blocked_by(expired, None))
+    if code in {2, 18, 19, 20, 21, 27}:
+        assert said.startswith("its certificate is not trusted (certificate has expired): set SSL_CERT_FILE")
+    else:
+        assert said == "its certificate is not valid: certificate has expired"
     assert blocked_by(ValueError("no error of a connection"), None) is None
 
 
@@ -170,15 +175,23 @@ async def test_a_field_that_is_wanted_or_refused_is_told_with_its_setting(
     assert f"Request fields are set in REHEARSAL_USER_EXTRA='{{\"{told}\": ...}}'." in str(met.value)
 
 
-async def test_a_header_that_is_wanted_is_told_with_its_setting() -> None:
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_header_that_is_wanted_is_told_with_its_setting(status: int) -> None:
     """Azure's gateway names its own key; and what it repeats of ours is not shown."""
-    wanted = error(401, "Access denied due to missing subscription key apim-secret-4711.")
+    wanted = error(status, "Access denied due to missing subscription key apim-secret-4711.")
     async with OpenAIServer(lambda _: wanted) as server, connected() as made:
         headers = {"X-Key": SecretStr("apim-secret-4711")}
         with pytest.raises(AccessDenied, match=r"set in REHEARSAL_JUDGE_HEADERS='api-key: \$\{") as met:
             await model_with(server, made, headers=headers).say(ASKED)
 
     assert "apim-secret" not in str(met.value)
+    async with (
+        OpenAIServer(lambda _: error(404, "no model by the header X-Team")) as server,
+        connected() as made,
+    ):
+        with pytest.raises(AccessDenied, match="X-Team") as met:
+            await model_with(server, made).say(ASKED)
+    assert "HEADERS" not in str(met.value)
 
 
 @pytest.mark.parametrize("status", [404, 405])

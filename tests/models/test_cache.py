@@ -27,6 +27,14 @@ def opened(mode: Mode = "on", path: Path | None = None) -> Iterator[ResponseCach
         cache.close()
 
 
+def test_a_new_version_finds_what_an_old_one_paid_for() -> None:
+    """The key of a request stays what it is, in whichever order its fields are."""
+    body = {"seed": 1, "messages": [{"role": "user", "content": "はい \ud800"}], "model": "m"}
+
+    key = "0cf76b94d16a3b7dca810b5a78bf226e59764a516df996355ee3fd030ad64441"
+    assert request_key("http://h/v1/chat/completions", body) == key
+
+
 @pytest.mark.parametrize("mode", ["on", "off"])
 def test_a_cache_that_is_off_neither_reads_nor_writes(mode: Mode) -> None:
     """Nor does it forget."""
