@@ -361,10 +361,9 @@ async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | N
         for key, value in delta.items() if isinstance(delta, dict) else ():
             if key in ("content", "refusal"):
                 message[key] += _text(value)
-            elif key == "tool_calls":
-                _join_calls(message.setdefault(key, []), value)
-            elif key == "function_call" and isinstance(value, dict):
-                _join_function(message.setdefault(key, {}), value)
+            elif key in ("tool_calls", "function_call"):
+                pieces = value if key == "tool_calls" else [{"index": 0, "function": value}]
+                _join_calls(message.setdefault("tool_calls", []), pieces)
             else:
                 message[key] = value
         if first is None and (message["content"] or message["refusal"]):
@@ -387,14 +386,10 @@ def _join_calls(calls: list[dict[str, Any]], pieces: Any) -> None:
                 continue
             calls.append(call := {"index": place, "function": {}})
         call |= {key: value for key, value in piece.items() if key != "function" and value is not None}
-        if isinstance(piece.get("function"), dict):
-            _join_function(call["function"], piece["function"])
-
-
-def _join_function(function: dict[str, Any], piece: dict[str, Any]) -> None:
-    for key in ("name", "arguments"):
-        if isinstance(piece.get(key), str):
-            function[key] = function.get(key, "") + piece[key]
+        function = piece.get("function")
+        for key, text in function.items() if isinstance(function, dict) else ():
+            if key in ("name", "arguments") and isinstance(text, str):
+                call["function"][key] = call["function"].get(key, "") + text
 
 
 def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:

@@ -294,21 +294,30 @@ async def test_the_tools_that_a_model_calls_are_seen(content: str | None) -> Non
 
 
 async def test_the_pieces_of_streamed_calls_are_put_together() -> None:
-    """Arguments come in parts; two calls take turns."""
-    pieces = [
+    """Arguments come in parts; two calls take turns, and of a flood 200 are kept."""
+    pieces: list[dict[str, Any]] = [
         {"content": "", "tool_calls": [{"index": 0, "id": "c1", "function": {"name": "refund"}}]},
         {"tool_calls": [{"index": 1, "id": "c2", "function": {"name": "mail", "arguments": "{"}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": '{"order": '}}]},
         {"tool_calls": [{"index": 0, "function": {"arguments": '"A-1"}'}}]},
-        {"tool_calls": [{"index": 1, "function": {"arguments": "}"}}]},
+        {"tool_calls": ["no call", {"index": 1, "function": {"arguments": "}", "name": 1}}]},
     ]  # fmt: skip
-    chunks = [{"choices": [{"delta": piece, "finish_reason": None}]} for piece in pieces]
-    chunks.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
-    body = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks) + b"data: [DONE]\n\n"
-    async with OpenAIServer(lambda _: events(body)) as server:
-        answer = await asked(server, stream=True)
+    old = [
+        {"function_call": {"name": "refund"}},
+        {"function_call": None},
+        {"function_call": {"arguments": '{"order": "A-1"}'}},
+    ]
+    flood: list[dict[str, Any]] = [{"tool_calls": [{"function": {"name": "t"}}] * 150}] * 2
+    found = []
+    for deltas in (pieces, old, flood):
+        chunks = [{"choices": [{"delta": piece, "finish_reason": None}]} for piece in deltas]
+        chunks.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+        body = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks)
+        async with OpenAIServer(lambda _, body=body: events(body + b"data: [DONE]\n\n")) as server:
+            found.append((await asked(server, stream=True)).tools)
 
-    assert answer.tools == (*CALLED, ToolCall(name="mail", arguments="{}"))
+    assert found[:2] == [(*CALLED, ToolCall(name="mail", arguments="{}")), CALLED]
+    assert len(found[2] or ()) == 200
 
 
 async def test_a_model_that_is_offered_tools_and_calls_none_has_called_none() -> None:
