@@ -371,6 +371,8 @@ async def test_json_within_a_text(server: BotServer) -> None:
     assert (answer.text, answer.passages) == ("990円", (Passage(id="a", text="料金表"),))
     kind, said = await failed(server, answer="body.nothing")
     assert (kind, said) == ("malformed", "no 'nothing' in body, which has the keys reply, sources")
+    server.behaviour = lambda _: Reply(body=json.dumps({"body": "{reply"}).encode())
+    assert await failed(server, answer="body.reply") == ("malformed", "no 'reply' in body, which is a text")
 
 
 STREAM = {"stream": "sse"}
@@ -394,6 +396,12 @@ STREAM = {"stream": "sse"}
         ({**STREAM, "stream": "", "until": "event=end"}, "until also needs stream"),
         ({**STREAM, "restart": "a[=end"}, "restart=a"),
         ({"headers": "Content-Type: text/csv"}, "headers: text/csv cannot be sent"),
+        ({"headers": "Bearer token"}, "headers: write 'Name: value; Other-Name: value'"),
+        ({"headers": "two words: x"}, "headers: write 'Name: value; Other-Name: value'"),
+        (
+            {"headers": "Content-Type: application/x-www-form-urlencoded", "request": '["$question"]'},
+            "must be an object for a form",
+        ),
     ],
 )
 def test_slips_are_found_before_the_start(

@@ -135,6 +135,7 @@ async def test_the_plain_shape(plain: BotServer) -> None:
         ("", {"template": "difi"}, "template=difi: there is none of that name. There are: bedrock_agent, "),
         ("", {"template": "./none.toml"}, r"template=./none.toml: the file cannot be read \(No such file"),
         ("answer = ", {}, r"template=./t.toml: the file cannot be read \("),
+        ("[1]", {"template": "./t.json"}, r"template=./t.json: must be an object of settings\."),
         ("answr = 'a'", {}, "template=./t.toml: answr: not a known key"),
         ("answer = 3", {}, "template=./t.toml: answer: must be text"),
         (
@@ -151,6 +152,7 @@ async def test_the_plain_shape(plain: BotServer) -> None:
 )
 def test_slips_are_found_before_the_start(text: str, settings: dict[str, Any], said: str) -> None:
     """Whatever the user can mend is said by `connect`."""
-    Path("t.toml").write_text(text, encoding="utf-8")
+    for name in ("t.toml", "t.json"):
+        Path(name).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "template": "./t.toml", **settings})
