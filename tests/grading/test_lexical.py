@@ -259,6 +259,14 @@ def test_the_same_answer_gets_the_same_grade_on_every_turn(answer: str) -> None:
         assert lexical_score("turn", shown).raw == lexical_score("turn", first).raw
 
 
+@pytest.mark.parametrize(("role", "names"), [("user", False), ("assistant", True)])
+def test_a_figure_that_the_customer_named_before_is_nobodys_invention(role: str, names: bool) -> None:
+    """In what was said before the first question, too; one that the desk named needs support."""
+    case = a_case(history=({"role": role, "content": "9,900円と聞きました。"},))
+
+    assert ("9,900円 は" in grade("groundedness", GOOD + "9,900円ではありません。", case).reason) is names
+
+
 def test_another_answer_is_read_by_itself() -> None:
     """Whatever was said before it, to whichever question."""
     assert (raw("turn", GOOD, None, UNRELATED), raw("turn", UNRELATED, None, GOOD)) == (5, 1)
@@ -323,6 +331,7 @@ def test_what_is_unanswerable_is_to_be_declined(answer: str, overall: int, corre
         ("ご迷惑をおかけし、申し訳ございません。", 3, 5),
         (REFUSAL, 2, 4),
         (UNRELATED, 1, 3),
+        (f"誠に申し訳ございません。{UNRELATED}", 2, 3),
     ],
 )
 def test_a_complaint_wants_an_apology_and_a_person(answer: str, overall: int, correctness: int) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.models.abilities import Abilities, without_system
-from simulator.models.refusals import Refusal, Refused, reason_of, refusal_in, refused_within
+from simulator.models.refusals import NoAnswer, Refusal, Refused, reason_of, refusal_in, refused_within
 
 SYSTEM = [{"role": "system", "content": "Grade."}, {"role": "user", "content": "Hi"}]
 SCHEMA = {"type": "json_schema", "json_schema": {}}
@@ -87,6 +87,13 @@ def test_a_parameter_that_is_named_is_left_out(status: int, body: Any) -> None:
 def test_what_an_endpoint_says_is_on_one_line(body: str, words: str) -> None:
     """For the message, in which it always stands."""
     assert refusal_in(400, body).words == words
+
+
+def test_only_what_did_not_come_in_time_is_late() -> None:
+    """Not what never came, or could not be read."""
+    kinds = ("timeout", "unreachable", "denied", "malformed", "error")
+
+    assert [NoAnswer(kind, "?").is_late for kind in kinds] == [True, False, False, False, False]
 
 
 def test_a_refusal_without_words_says_so() -> None:
