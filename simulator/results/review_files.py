@@ -138,7 +138,7 @@ def taken_from(source: str, target: ReviewTarget) -> Taken:
         )
         raise InputError(msg)
     taken = Written.of(edited, document).taken(target)
-    taken.notes += [(name, _("no such worksheet")) for name in NAMES if name not in edited.sheets]
+    taken.notes += [(TABS[name], _("no such worksheet")) for name in NAMES if name not in edited.sheets]
     # A missing column is no fault of a row.
     for note in (note for sheet in ours for note in sheet.notes):
         if note.about == "column":

@@ -38,6 +38,7 @@ from simulator.cases.row import WorksheetRow
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _, ngettext, pgettext, safe_text
 from simulator.sheets.model import (
+    COLUMNS,
     LATER,
     OTHER,
     RED,
@@ -167,7 +168,7 @@ def edited_sheet(
     if "key" not in columns:
         notes.append(SheetNote(tab, _("the column of keys is gone, so its rows cannot be recognized")))
     missing = sorted(layout.team - columns.keys())
-    notes += [SheetNote(tab, _("no column {key}", key=key), "column") for key in missing]
+    notes += [SheetNote(tab, _("no column {title}", title=COLUMNS[key].title), "column") for key in missing]
     theirs = {place for key, place in columns.items() if key in layout.team or is_added(key)}
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:
@@ -213,11 +214,18 @@ def _by_title(titles: Mapping[int, str], layout: Layout, by_key: Mapping[str, in
     """The columns by key: those of `by_key`, and of the others those with one of our titles.
 
     {1: "キー", 2: "コメント", 3: "優先度"} -> {"key": 1, "comment": 2}
-    Of two columns with one title the left one counts; the other is the people's own.
+    Of two columns with one title the left one counts; the other is the people's own. Where the title of
+    another column stands at the place of one, a program has moved cells without their marks: titles count.
     """
+    there = {place: layout.column(title) for place, title in titles.items()}
     columns = dict(by_key)
-    for place, title in sorted(titles.items()):
-        key = layout.column(title)
+    if any(there.get(place) not in (None, key) and there[place] in by_key for key, place in by_key.items()):
+        columns = {
+            key: place
+            for key, place in by_key.items()
+            if there.get(place) == key or key not in there.values()
+        }
+    for place, key in sorted(there.items()):
         if key and key not in columns and place not in columns.values():
             columns[key] = place
     return columns

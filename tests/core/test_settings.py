@@ -224,6 +224,13 @@ WRONG: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_numbers_may_be_full_width() -> None:
+    """As an input method for Japanese types them."""
+    settings = load_settings({"limit": "３", "timeout": "１．５", "calls": "６４"})
+
+    assert (settings.limit, settings.timeout, settings.calls) == (3, 1.5, 64)
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_value_is_one_line_that_names_its_flag(name: str) -> None:
     """The flag as it is typed, the value, and what is allowed."""

@@ -72,7 +72,7 @@ def test_columns_that_the_team_deleted_stay_out(team: Team) -> None:
 
         assert team.headings() == ["キー", "質問", "回答2", "回答3", "コメント", "承認日", "点"]
         assert rows(team)["r1/a"].cells["comment"] == "私見"
-        assert "確認: no column judge_is" in (str(note.text) for note in team.edited().notes)
+        assert "確認: no column Is the judge right?" in (str(note.text) for note in team.edited().notes)
 
 
 def test_a_question_that_was_deleted_waits_for_approval(team: Team) -> None:

@@ -193,6 +193,22 @@ def test_columns_without_their_names(run_file: Path) -> None:
     assert (cells["judge_is"], cells["comment"]) == ("wrong", "資料にあります")
 
 
+def test_a_column_that_a_program_inserted(run_file: Path) -> None:
+    """It moves cells, and leaves the names of the headers behind: the headings count."""
+    path = run_file.with_name("report.xlsx")
+    with Person(path) as person:
+        sheet = person.book["確認"]
+        person.type("確認", 4, "採点への意見", "採点が誤り")
+        key = str(sheet.cell(4, 1).value)
+        place = next(cell.column for cell in sheet[1] if cell.value == "採点への意見")
+        sheet.insert_cols(place)
+        sheet.cell(1, place, "社内メモ")
+        sheet.cell(4, place, "至急")
+
+    cells = by_key(path, "review")[key].cells
+    assert (cells["judge_is"], cells["other.社内メモ"]) == ("wrong", "至急")
+
+
 def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     """One line says what to do, and nothing is left lying about."""
     path = run_file.with_name("report.xlsx")
