@@ -10,13 +10,15 @@ Whether a run meets them is decided in `results/conditions.py`.
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _
+from simulator.core.messages import Message, _, sentences, shown
 from simulator.core.patterns import LazyPattern
+from simulator.core.templates import LANGUAGES
+from simulator.core.titles import title
 
 Comparison = Literal[">=", "<=", "=="]
 
@@ -136,7 +138,13 @@ def _share_of(value: object) -> float | None:
     return number / 100 if number >= 2 or text.endswith(("%", "点")) else number
 
 
+def _titles(judge: str) -> Collection[str]:
+    return {shown(title("judge", judge), language) for language in LANGUAGES}
+
+
 def _checked(share: float) -> float:
+    if share == 0:
+        raise ValueError(_("must be more than {gt:g}", gt=0))
     if not 0 < share <= 1:
         raise ValueError(_("must be between 0 and 1, or a percentage from 2 to 100"))
     return share
@@ -204,6 +212,11 @@ def check_names(target: float | str | None, judges: Iterable[str]) -> None:
     figures = {*FIGURES, *judges}
     for condition in target_conditions(target):
         if condition.name not in figures and not condition.repeats:
-            raise UnknownName(_("figure in --target"), condition.name, sorted(figures))
+            kind = _("figure in --target")
+            # Reports show titles, and a condition has ids.
+            if titled := tuple(name for name in sorted(figures) if condition.name in _titles(name)):
+                unknown = _("unknown {kind}: '{name}'.", kind=kind, name=condition.name)
+                raise InputError(sentences(unknown, _("Did you mean {names}?", names=titled)))
+            raise UnknownName(kind, condition.name, sorted(figures))
         if problem := _wrong_comparison(condition):
             raise InputError(problem)

@@ -82,6 +82,9 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     """A near one is offered."""
     with pytest.raises(UnknownName, match=r"unknown figure in --target: 'tern'. Did you mean turn\?.*score"):
         check_names("score >= 0.9 and tern >= 0.8", JUDGES)
+    for title in ("総合", "Overall"):
+        with pytest.raises(InputError, match=r"Did you mean turn\?$"):
+            check_names(f"{title} >= 0.9", JUDGES)
     with pytest.raises(InputError, match=r"not what a target can ask: write turn >= 0.9"):
         check_names(read_target("turn <= 90"), JUDGES)
     check_names("turn == 1 and fluency >= 0.8 and red <= 0.1", JUDGES)
