@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from simulator.extending import Answer, BotFailure, InputError, Query, _, returned
+from simulator.extending import Answer, BotFailure, InputError, Message, Query, _, returned
 
 # What a parameter is given, by its name; docs/bots.md has the same table.
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -70,7 +70,7 @@ class Pieces:
         return answer.model_copy(update={"first_token_seconds": self._first})
 
 
-def not_a_function(target: str, what: str) -> InputError:
+def not_a_function(target: str, what: Message | str) -> InputError:
     """The error for a thing of the user's that is none."""
     return InputError(
         _(

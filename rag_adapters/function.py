@@ -69,8 +69,7 @@ def bot_of(value: Any, target: str, *, prompt: str = "") -> Bot:
     try:
         arguments = arguments_of(declared, setting("prompt", prompt))
     except InputError as error:
-        msg = f"{target}: {error}"
-        raise InputError(msg) from None
+        raise InputError(_("{target}: {problem}", target=target, problem=error)) from None
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
     asynchronous = any(
         is_async(thing)
@@ -87,7 +86,7 @@ def function_of(value: Any, target: str) -> Callable[..., Any]:
     """What was value, if it is a function; raises InputError with what to do otherwise."""
     if callable(value) and not inspect.isclass(value):
         return value  # type: ignore[no-any-return]
-    raise not_a_function(target, "a class" if inspect.isclass(value) else type(value).__name__)
+    raise not_a_function(target, _("a class") if inspect.isclass(value) else type(value).__name__)
 
 
 class EventLoops:

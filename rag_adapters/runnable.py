@@ -76,7 +76,7 @@ async def bot_of(thing: Any, target: str) -> "RunnableBot":
     try:
         return RunnableBot(target, runnable, _declared(runnable))
     except InputError as error:
-        raise InputError(f"{target}: {error}") from None
+        raise InputError(_("{target}: {problem}", target=target, problem=error)) from None
 
 
 async def _runnable(thing: Any, target: str) -> Any:

@@ -10,15 +10,13 @@ Whether a run meets them is decided in `results/conditions.py`.
 import math
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _, sentences, shown
+from simulator.core.messages import Message, _, sentences
 from simulator.core.patterns import LazyPattern
-from simulator.core.templates import LANGUAGES
-from simulator.core.titles import title
 
 Comparison = Literal[">=", "<=", "=="]
 
@@ -138,10 +136,6 @@ def _share_of(value: object) -> float | None:
     return number / 100 if number >= 2 or text.endswith(("%", "点")) else number
 
 
-def _titles(judge: str) -> Collection[str]:
-    return {shown(title("judge", judge), language) for language in LANGUAGES}
-
-
 def _checked(share: float) -> float:
     if share == 0:
         raise ValueError(_("must be more than {gt:g}", gt=0))
@@ -207,14 +201,20 @@ def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
     return (Condition(name="score", comparison=">=", threshold=target),)
 
 
-def check_names(target: float | str | None, judges: Iterable[str]) -> None:
-    """Raises InputError for a condition about something that no run has, or asked the wrong way."""
+def check_names(
+    target: float | str | None,
+    judges: Iterable[str],
+    titles_of: Callable[[str], Collection[str]] = lambda _judge: (),
+) -> None:
+    """Raises InputError for a condition about something that no run has, or asked the wrong way.
+
+    `titles_of` says what reports call a judge: whoever writes that is told the name.
+    """
     figures = {*FIGURES, *judges}
     for condition in target_conditions(target):
         if condition.name not in figures and not condition.repeats:
             kind = _("figure in --target")
-            # Reports show titles, and a condition has ids.
-            if titled := tuple(name for name in sorted(figures) if condition.name in _titles(name)):
+            if titled := tuple(name for name in sorted(figures) if condition.name in titles_of(name)):
                 unknown = _("unknown {kind}: '{name}'.", kind=kind, name=condition.name)
                 raise InputError(sentences(unknown, _("Did you mean {names}?", names=titled)))
             raise UnknownName(kind, condition.name, sorted(figures))

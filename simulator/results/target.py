@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterable
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _
+from simulator.core.messages import _, shown
 from simulator.core.settings import Settings
 from simulator.core.shelves import judge_name
 from simulator.core.target import COVERAGE, SECONDS, TARGET_EXAMPLE, check_names, target_conditions
+from simulator.core.templates import LANGUAGES
+from simulator.core.titles import title
 from simulator.core.types import EXPECTATIONS, Case
 from simulator.results.offered import further_figures
 from simulator.results.red import primary_judge
@@ -24,7 +26,8 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
     """
     conditions = target_conditions(settings.target)
     of_outputs = (condition.name for condition in conditions if is_of_outputs(condition.name))
-    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs, *further_figures()])
+    names = [*map(judge_name, settings.judges), *of_outputs, *further_figures()]
+    check_names(settings.target, names, _titles_of)
     check_certainty(settings)
     for condition in conditions:
         if condition.repeats and condition.repeats > settings.repeats and not settings.replay:
@@ -34,6 +37,10 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
                 k=condition.repeats,
             )
             raise InputError(msg)
+
+
+def _titles_of(judge: str) -> set[str]:
+    return {shown(title("judge", judge), language) for language in LANGUAGES}
 
 
 def check_certainty(settings: Settings) -> None:

@@ -17,6 +17,7 @@ from simulator import Answer, BotFailure, InputError, Passage, ToolCall
 from simulator.core import shelves
 from simulator.core.concurrency import is_async
 from simulator.core.loading import user_object
+from simulator.core.messages import shown
 from simulator.runner.conversation import as_answer
 from tests.asking import QUERY
 from tests.paths import ROOT
@@ -192,6 +193,8 @@ async def test_slips_are_told_in_one_line(source: str, target: str, said: str, d
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+    in_japanese = shown(caught.value.message, "ja")
+    assert not any(words in in_japanese for words in ("parameter;", "a class", "nothing is known"))
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from simulator.results.conditions import (
     measure_condition,
 )
 from simulator.results.intervals import cluster_values
+from simulator.results.target import check_gate
 from tests.commands import Command
 from tests.diff_runs import a_result, grades_of, stored
 from tests.sample_runs import JUDGES, changed, rehearsed, summed
@@ -84,7 +85,7 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
         check_names("score >= 0.9 and tern >= 0.8", JUDGES)
     for title in ("総合", "Overall"):
         with pytest.raises(InputError, match=r"Did you mean turn\?$"):
-            check_names(f"{title} >= 0.9", JUDGES)
+            check_gate(Settings(target=f"{title} >= 0.9"), lambda _: False)
     with pytest.raises(InputError, match=r"not what a target can ask: write turn >= 0.9"):
         check_names(read_target("turn <= 90"), JUDGES)
     check_names("turn == 1 and fluency >= 0.8 and red <= 0.1", JUDGES)
