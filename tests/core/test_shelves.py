@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError, PromptError
-from simulator.core.loading import user_object
+from simulator.core.loading import shelf_module, user_object
 from simulator.core.types import Query
 from simulator.grading.rubric import Rubric, load_judge
 
@@ -192,7 +192,7 @@ async def test_a_package_that_an_adapter_lacks_is_one_line(
     name: str, ends: str, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where it is imported, or only when it connects; a mistake of the program itself surfaces."""
-    load = shelves.shelf_module
+    load = shelf_module
 
     def lacks(missing: str) -> None:
         def fail(*_args: object, **_settings: object) -> ModuleType:
