@@ -1,6 +1,7 @@
 """A name is looked up on the shelf, anything else where the user stands; mistakes are one line."""
 
 from functools import partial
+from inspect import isawaitable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -71,6 +72,11 @@ def test_everything_on_the_shelves_can_be_had() -> None:
         (load_judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
         (load_judge, "bot.py:", "unknown name in bot.py: ''."),
         (load_judge, "bot.py:number", "bot.py:number is int, not something that can be called."),
+        (
+            shelves.connector,
+            "bot.py:number",
+            "bot.py:number is int, not a function. Wrap it: def answer(question)",
+        ),
         (load_judge, "./notes.txt:x", "notes.txt: not a Python file."),
         (
             shelves.connector,
@@ -136,6 +142,19 @@ def test_a_name_of_a_judge_is_the_one_in_scores() -> None:
     assert [shelves.judge_name(name) for name in names] == [
         "strict", "strict", "strict", "exact_match", "turn", "path.em",
     ]  # fmt: skip
+
+
+async def test_an_object_is_asked_by_what_it_can(tmp_path: Path) -> None:
+    """What can be called is called, though it can be invoked as well; else it is invoked."""
+    code = (
+        "class Chain:\n    def invoke(self, question):\n        return 'invoked'\n"
+        "class Both(Chain):\n    def __call__(self, question):\n        return 'called'\n"
+        "chain, both = Chain(), Both()\n"
+    )
+    (tmp_path / "objects.py").write_text(code, encoding="utf-8")
+    for name, said in (("chain", "invoked"), ("both", "called")):
+        answer = (await shelves.connect(f"objects.py:{name}", {}, {}))(Query(text="?"))
+        assert (await answer if isawaitable(answer) else answer).text == said
 
 
 async def test_a_bots_module_is_loaded_once() -> None:
