@@ -4,7 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.errors import UnknownName
+from simulator.core.errors import (
+    HOPELESS,
+    BotFailure,
+    InputError,
+    LoginPage,
+    ModelFailure,
+    Transient,
+    UnknownName,
+    did_you_mean,
+)
+from simulator.core.messages import _
 from tests.commands import Command
 from tests.paths import ROOT
 
@@ -34,6 +44,35 @@ def test_an_unknown_name_is_answered_with_the_known(
 ) -> None:
     """Two near names at most first, then all there are, then what else can be done."""
     assert str(UnknownName("persona", name, names, hint)) == message
+
+
+def test_more_names_than_stand_on_a_line_are_listed_elsewhere() -> None:
+    """Ten are shown; near ones always, two of them, and none that is only a little alike."""
+    names, page = [f"{n}-name" for n in range(11)], _("All names: here.")
+
+    assert str(UnknownName("bot", "x", names[:10], listed=page)) == (
+        f"unknown bot: 'x'. There are: {', '.join(names[:10])}."
+    )
+    assert str(UnknownName("bot", "x", names, listed=page)) == "unknown bot: 'x'. All names: here."
+    assert str(UnknownName("bot", "x", names)).endswith(f"There are: {', '.join(sorted(names))}.")
+    assert str(UnknownName("bot", "3-nam", names, listed=page)).startswith(
+        "unknown bot: '3-nam'. Did you mean 3-name"
+    )
+    assert [did_you_mean("turn", [near]) is None for near in ("tern", "true", "trio")] == [False, True, True]
+    assert did_you_mean("turn", ["tern"], 0.8) is None
+
+
+@pytest.mark.parametrize("kind", ["bad", "Timeout", ""])
+def test_a_failure_is_of_a_kind_that_there_is(kind: str) -> None:
+    """A connector's own word for it is refused with those that are known."""
+    with pytest.raises(
+        InputError, match=rf"a failure has no kind '{kind}'; use one of timeout, error, empty"
+    ):
+        BotFailure(kind, "no route")
+    late = Transient("timeout", "late", 3.5)
+    assert (late.failure.kind, late.wait, late.raw, str(late)) == ("timeout", 3.5, "", "late")
+    assert ModelFailure("denied", "no", "<html>").raw == "<html>"
+    assert issubclass(LoginPage, HOPELESS)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from simulator.core.templates import (
     read_toml,
     render,
     seal_of,
+    stable_int,
 )
 
 TEXT = st.text(st.characters(codec="utf-8"))
@@ -123,6 +124,16 @@ def test_a_fingerprint_stands_for_every_part() -> None:
     )
 
 
+def test_choices_are_the_same_in_every_process() -> None:
+    """A seed below 2**31 from whatever parts; values of a prompt are filled in without a look at them."""
+    assert stable_int(42, "angry/fees-01#1") == 236137720
+    assert stable_int("a", "b") != stable_int("ab")
+    assert all(0 <= stable_int(n) < 2**31 for n in range(99))
+    assert max(stable_int(n) for n in range(99)) > 2**30
+    assert render("  100% of $n\n", n=" $m %(n)s ") == "100% of  $m %(n)s"
+    assert render(" 5% ") == "5%"
+
+
 def test_every_prompt_of_the_shelves_holds_both_languages() -> None:
     """No file of ours lacks a language, and no text a translation."""
     for path in (*shelves.PERSONAS.glob("*.toml"), *shelves.JUDGES.glob("*.toml")):
@@ -143,6 +154,9 @@ def test_english_nouns_are_singular_after_a_one() -> None:
 def test_a_file_of_megabytes_is_not_read_as_a_prompt() -> None:
     """Nobody writes so much by hand; a line says so before it fills the memory."""
     Path("huge.toml").write_bytes(b"#" * (MOST_BYTES + 1))
+    Path("large.toml").write_bytes(b"#" * MOST_BYTES)
 
     with pytest.raises(PromptError, match="File too large"):
         read_toml(Path("huge.toml"))
+    assert read_toml(Path("large.toml")) == {}
+    assert MOST_BYTES == 16 * 2**20
