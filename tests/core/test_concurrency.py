@@ -2,13 +2,17 @@
 
 import asyncio
 import threading
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 import pytest
 
-from simulator.core.concurrency import Worker, for_each, on_a_thread
+from simulator.core.concurrency import Worker, first_error, for_each, is_async, on_a_thread
 from simulator.core.errors import InputError
+from simulator.core.given_up import GIVEN_UP
 
+word = ContextVar("word", default="")
 BESIDE = [on_a_thread, Worker("test")]
 
 
@@ -62,6 +66,61 @@ async def test_what_nobody_waits_for_is_not_begun() -> None:
 
     assert await first
     assert await worker(lambda: seen) == []
+
+
+def test_one_worker_serves_several_loops() -> None:
+    """Two runs in one process, one after the other or at once; each call comes back to its own."""
+    worker = Worker("counting")
+
+    async def main(n: int) -> list[int]:
+        return list(await asyncio.gather(*(worker(pow, n, power) for power in (1, 2))))
+
+    assert [asyncio.run(main(n)) for n in (2, 3)] == [[2, 4], [3, 9]]
+    found: dict[int, list[int]] = {}
+    threads = [threading.Thread(target=lambda n=n: found.update({n: asyncio.run(main(n))})) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {n: [n, n * n] for n in range(4)}
+
+
+async def test_a_call_that_nobody_waits_for_is_noted() -> None:
+    """So that the program can end without it; it has a name, and the context of its call."""
+    word.set("told")
+    begun, release, seen = asyncio.Event(), threading.Event(), list[str]()
+    loop = asyncio.get_running_loop()
+
+    def hang() -> None:
+        seen.extend([threading.current_thread().name, word.get()])
+        loop.call_soon_threadsafe(begun.set)
+        release.wait(10)
+
+    task = asyncio.create_task(on_a_thread(hang, name="bot"))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    release.set()
+
+    assert seen == ["bot", "told"]
+    assert GIVEN_UP.pop().name == "bot"
+
+
+class Awaited:
+    """An object that is called like an async function."""
+
+    async def __call__(self) -> None:
+        """Nothing."""
+
+
+def test_what_has_to_be_awaited_is_known() -> None:
+    """An async function, alone, with arguments, or as an object; no class and no ordinary function."""
+    asked = (Awaited().__call__, partial(Awaited().__call__), Awaited(), len, Awaited, print)
+
+    assert [is_async(function) for function in asked] == [True, True, True, False, False, False]
+    nested = BaseExceptionGroup("x", [BaseExceptionGroup("y", [KeyError("a"), KeyError("b")]), ValueError()])
+    assert str(first_error(nested)) == "'a'"
 
 
 async def test_work_side_by_side_comes_back_in_order() -> None:
