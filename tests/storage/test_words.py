@@ -13,13 +13,18 @@ from simulator.core.errors import RunFileError
 from simulator.core.types import HumanVerdict, ReleaseDecision
 from simulator.storage.run_file import read_run
 from simulator.storage.words import (
+    AGAIN,
     WORDS,
     Edit,
     OtherWord,
     Replaced,
+    add_to_note,
     decide_release,
+    has_words,
+    in_document,
     note_written,
     read_news,
+    save_blind_grade,
     save_release_decision,
     save_verdicts,
     save_words,
@@ -221,6 +226,59 @@ def test_a_word_that_cannot_be_written_says_so(path: Path, tmp_path: Path) -> No
         say(path, judge_is=(None, "right"))
 
     assert rows(path) == 0
+
+
+def test_a_blind_grade_takes_the_place_of_the_one_that_was_seen(path: Path) -> None:
+    """Of its reviewer; what was graded elsewhere meanwhile is not overwritten, nor by another name."""
+    assert not has_words(path)
+    blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
+    other, better = (blind.model_copy(update=change) for change in ({"reviewer": "Ito"}, {"grade": 4}))
+    save_blind_grade(path, blind, (None, ""))
+    save_blind_grade(path, other, (None, ""))
+    save_blind_grade(path, blind, (None, ""))
+    with pytest.raises(OtherWord) as met:
+        save_blind_grade(path, better, (None, ""))
+    assert met.value.current == blind
+    save_blind_grade(path, better, (2, ""))
+    with pytest.raises(OtherWord):
+        save_blind_grade(path, blind, (4, "no"))
+
+    assert set(read_news(path).verdicts) == {other, better}
+    assert (rows(path), has_words(path)) == (4, False)
+    say(path, comment=("", "x"))
+    assert has_words(path)
+
+
+def test_what_a_document_was_given_is_no_word_of_anybody(path: Path) -> None:
+    """It is noted once, and held against what the document says later; expectations stay the document's."""
+    say(path, "Sato", comment=("", "x"), expect=("", "names the fee"))
+    for _again in range(2):
+        note_written(path, "book")
+    assert rows(path) == 2
+    kept = in_document(path, "book")
+    assert (kept.words[AT].read["book"].comment, kept.words[AT].read["book"].expect) == ("x", "")
+    assert (kept.decision, kept.decision_read, kept.document) == (None, ReleaseDecision(), "book")
+    assert in_document(path, "desk").decision_read is None
+
+    assert save_verdicts(path, [sheet(document="book", comment="x")]).added == 0
+    saved = save_verdicts(path, [sheet(document="book", comment="y", expect="more")])
+    assert (saved.added, [change.name for change in saved.replaced]) == (1, ["expect", "comment"])
+    (word,) = read_news(path).verdicts
+    assert (word.comment, word.expect, word.source, word.reviewer) == ("y", "more", "review", "")
+
+
+def test_a_note_may_grow(path: Path) -> None:
+    """Entry by entry, in any language; what is being looked at says how far the run has come."""
+    add_to_note(path, AGAIN, {"id": "再"})
+    add_to_note(path, AGAIN, 2)
+    news = read_news(path)
+
+    assert (news.again, news.status, news.planned, news.ended) == ([{"id": "再"}, 2], "running", 3, 0)
+    assert read_run(path).notes == {AGAIN: [{"id": "再"}, 2]}
+    with contextlib.closing(sqlite3.connect(path)) as file, file:
+        file.execute("DELETE FROM about WHERE key = 'run'")
+    with pytest.raises(RunFileError, match="damaged"):
+        read_news(path)
 
 
 def test_a_decision_is_replaced_by_a_newer_one_alone(path: Path) -> None:
