@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
-from simulator.extending import GradingContext, InputError, Score, _, metrics
+from simulator.extending import GradingContext, InputError, Score, _, metrics, normalise
 
 from ._text_metrics import graded
 
@@ -30,7 +30,7 @@ def meteor(context: GradingContext, references: tuple[str, ...] = ()) -> Score:
 
 
 def compared(
-    answer: str, references: Sequence[str], cut: Callable[[str], list[str]] = metrics.words
+    answer: str, references: Sequence[str], cut: Callable[[str], list[str]] = normalise.words
 ) -> metrics.Measured:
     """The METEOR with the reference that gives the most, and what it is made of; `cut` gives the words."""
     # Takes a second or two, so not before it is needed.
@@ -49,7 +49,7 @@ def compared(
     mean = precision * recall / (0.9 * precision + 0.1 * recall) if pairs else 0.0
     parts = metrics.Overlap(precision, recall, mean, len(pairs))
     return metrics.Measured(
-        values[at], at, parts, variant, metrics.TOKENIZER, len(ours), len(theirs[at]), chunks
+        values[at], at, parts, variant, normalise.TOKENIZER, len(ours), len(theirs[at]), chunks
     )
 
 

@@ -10,14 +10,16 @@ only here changes with the program.
 
 from simulator.cases.knowledge import read_knowledge
 from simulator.core import answers as returned
-from simulator.core.answers import MOST_PASSAGES, passages_of, tool_calls_in, tool_calls_of
+from simulator.core.answers import MOST_PASSAGES, passages_of
 from simulator.core.choosing import Chooser, Choosing, Unsupported
-from simulator.core.concurrency import TimeLimit, is_async, on_a_thread
+from simulator.core.clock import TimeLimit
+from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import BotFailure, InputError, LoginPage, Transient, value_problem
 from simulator.core.loading import describe_error, other_python, user_object
 from simulator.core.messages import Message, _, changed, say, sentences
 from simulator.core.secrets import is_telling, mask_secrets, written_out
 from simulator.core.templates import Texts, read_text_file
+from simulator.core.tool_calls import tool_calls_in, tool_calls_of
 from simulator.core.types import (
     Answer,
     Bot,
@@ -42,6 +44,6 @@ from simulator.models.exchange import session_of
 from simulator.models.network import blocked_by, client_words, is_this_machine, proxy_for, through
 from simulator.models.patience import Notices
 from simulator.models.refusals import text_of_page, wait_asked_for
-from simulator.text import metrics
+from simulator.text import metrics, normalise
 from simulator.text.normalise import is_quoted_from
 from simulator.text.typography import nfkc, straight, straight_pattern

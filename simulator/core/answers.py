@@ -24,8 +24,7 @@ from typing import Any
 from simulator.core.errors import BotFailure
 from simulator.core.messages import _
 from simulator.core.patterns import LazyPattern
-from simulator.core.tool_calls import tool_calls_in as tool_calls_in
-from simulator.core.tool_calls import tool_calls_of as tool_calls_of
+from simulator.core.tool_calls import tool_calls_in, tool_calls_of
 from simulator.core.types import Answer, Passage, ToolCall
 
 # Passages of an answer: judges look at each. More are a mistake in the adapter, such as a whole index.

@@ -20,7 +20,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from simulator.core.clock import TimeLimit as TimeLimit
 from simulator.core.errors import RehearsalError
 from simulator.core.given_up import GIVEN_UP
 

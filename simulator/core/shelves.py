@@ -58,12 +58,9 @@ SITUATIONS = (
 
 # What articles call judges, and their names here; both are known wherever judges are named: --judges,
 # rehearsal.toml, the files of outputs and their metrics.
-# `cosine_similarity` is the cosine itself (0..1), not the grades from 1 to 5 of `cosine`.
 ARTICLE_NAMES: Mapping[str, str] = {
     "em": "exact_match",
     "rougeL": "rouge_l",
-    "meteor": "meteor",
-    "cosine_similarity": "cosine_similarity",
     "gpt_similarity": "llm_similarity",
     "gpt_correctness": "llm_correctness",
 }

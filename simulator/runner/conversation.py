@@ -41,7 +41,7 @@ from simulator.core.errors import (
 )
 from simulator.core.messages import Message, _, changed, encodable, shown
 from simulator.core.replies import revalidated
-from simulator.core.tool_calls import bounded
+from simulator.core.tool_calls import CUT_MARK, bounded
 from simulator.core.types import (
     COMPLETE,
     SCRIPTED,
@@ -66,7 +66,6 @@ from simulator.models.pricing import BudgetSpent
 
 # Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
 LONGEST_ANSWER = 20_000
-CUT_MARK = " […]"
 # Characters of all passages of an answer: a whole index returned by mistake would fill file and memory.
 MOST_IN_PASSAGES = 400_000
 LONGEST_MESSAGE = 300

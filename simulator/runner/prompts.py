@@ -25,7 +25,6 @@ import inspect
 import json
 import random
 import re
-import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -57,8 +56,8 @@ from simulator.core.types import (
     traits_of,
 )
 from simulator.runner.conversation import call_bot
+from simulator.text.choices import LETTERS
 
-LETTERS = string.ascii_uppercase
 # The part of a query that a bot's traits may list as received by it.
 SYSTEM = "system"
 # Finds the case of an id: rows of a large data set stay in their file, and are read again when they are

@@ -19,23 +19,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.core.patterns import LazyPattern
-from simulator.text.normalise import PLAIN_FORM_VERSION, TOKENIZER, folded, plain_form, words
+from simulator.text.normalise import PLAIN_FORM_VERSION, TOKENIZER, plain_form, words
 from simulator.text.segments import CJK
 from simulator.text.typography import nfkc
-
-__all__ = [
-    "TOKENIZER",
-    "Measured",
-    "Overlap",
-    "chrf",
-    "contains",
-    "exact_match",
-    "folded",
-    "plain_form",
-    "rouge_l",
-    "token_f1",
-    "words",
-]
 
 
 class Overlap(NamedTuple):

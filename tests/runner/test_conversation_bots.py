@@ -14,8 +14,9 @@ from langchain_core.documents import Document
 from simulator.core import shelves
 from simulator.core.errors import BotFailure, InputError, ModelFailure
 from simulator.core.loading import module_of_file
+from simulator.core.tool_calls import CUT_MARK
 from simulator.core.types import Answer, Bot, Passage, Query
-from simulator.runner.conversation import CUT_MARK, ask
+from simulator.runner.conversation import ask
 
 QUERY = Query(text="いくらですか")
 

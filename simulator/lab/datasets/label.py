@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.extending import GradingContext, Score, Texts, metrics, straight_pattern
+from simulator.extending import GradingContext, Score, Texts, normalise, straight_pattern
 from simulator.lab.datasets.likelihood import likeliest
 
 SCALE = (0, 1)
@@ -81,7 +81,7 @@ class Reader:
         for place in range(max(map(len, labels.values()), default=0)):
             for label, texts in labels.items():
                 for text in texts[place : place + 1]:
-                    self.forms.setdefault(metrics.plain_form(text), label)
+                    self.forms.setdefault(normalise.plain_form(text), label)
 
     def __call__(self, answer: str) -> Label | None:
         """The one label that an answer states, or None."""
@@ -93,19 +93,19 @@ class Reader:
         """The whole answer; or its first line, or its last: reasons may stand below or above."""
         lines = [line for line in text.splitlines() if line.strip()] or [""]
         parts = (text, lines[0], lines[-1])
-        matches = (label for part in parts if (label := self.forms.get(metrics.plain_form(part))))
+        matches = (label for part in parts if (label := self.forms.get(normalise.plain_form(part))))
         return _label(next(matches, None), "alone")
 
     def _in_json(self, text: str) -> Label | None:
         """The value under the key `label` (ラベル, class ...) of a JSON object."""
         values = [value for match in _JSON.findall(text) for value in _labelled_values(match)]
-        readings = [label for value in values if (label := self.forms.get(metrics.plain_form(value)))]
+        readings = [label for value in values if (label := self.forms.get(normalise.plain_form(value)))]
         return _label(readings[-1] if readings else None, "named")
 
     def _named(self, text: str) -> Label | None:
         """`ラベル: X`, `label: X`, 「答えはX」; of several the last: reasoning comes before the verdict."""
         names = []
-        for match in _named_as().finditer(metrics.folded(text)):
+        for match in _named_as().finditer(normalise.folded(text)):
             rest = match.string[match.end() :].split("\n", 1)[0].lstrip(_OPEN)
             begins = self._pattern.match(rest)
             if begins and not _denied(rest, mention := self._mention(begins)):
@@ -113,18 +113,18 @@ class Reader:
         return _label(names[-1] if names else None, "named")
 
     def _quoted(self, text: str) -> Label | None:
-        folded = metrics.folded(text)
+        folded = normalise.folded(text)
         quoted = {
             label
             for match in _QUOTED.finditer(folded)
-            if (label := self.forms.get(metrics.plain_form(match[0])))
+            if (label := self.forms.get(normalise.plain_form(match[0])))
             and not _denied(folded, _Mention(label, match[0], *match.span()))
         }
         return _label(quoted.pop() if len(quoted) == 1 else None, "quoted")
 
     def _mentioned(self, text: str) -> Label | None:
         """Within a longer label no shorter one is mentioned."""
-        folded = metrics.folded(text)
+        folded = normalise.folded(text)
         mentions = map(self._mention, self._pattern.finditer(folded))
         mentioned = {
             mention.label
@@ -134,7 +134,7 @@ class Reader:
         return _label(mentioned.pop() if len(mentioned) == 1 else None, "mentioned")
 
     def _mention(self, match: re.Match[str]) -> _Mention:
-        return _Mention(self.forms[metrics.plain_form(match[0])], match[0], *match.span())
+        return _Mention(self.forms[normalise.plain_form(match[0])], match[0], *match.span())
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -168,7 +168,7 @@ def _labelled_values(text: str) -> Iterator[str]:
     except ValueError:
         return
     for key, value in whole.items():
-        if _named_as().fullmatch(f"{metrics.folded(key)}:") and isinstance(value, (str, int)):
+        if _named_as().fullmatch(f"{normalise.folded(key)}:") and isinstance(value, (str, int)):
             yield json.dumps(value) if isinstance(value, bool) else str(value)
 
 
