@@ -50,7 +50,7 @@ def _pairs(
             option = by_flag[flag]
             if option.is_switch and equals:
                 raise _mistake(_("Option '{option}' does not take a value.", option=flag), see)
-            value = text if equals or option.is_switch else next(rest, None)
+            value = text if equals or option.is_switch else next(rest, "")
             if not (value or option.is_switch):  # also "", as of a variable that is not set
                 raise _mistake(_("Option '{option}' requires an argument.", option=flag), see)
             yield option, value

@@ -144,6 +144,8 @@ def test_a_reader_may_stop_before_the_end(capsys: pytest.CaptureFixture[str]) ->
 
     assert "Not read to the end: the verdict is in the exit code" in said
     assert "error" not in said
+    assert main(["diff", "1", "2"]) == 1
+    assert "Not read to the end" not in capsys.readouterr().err
 
 
 def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[str]) -> None:
