@@ -98,7 +98,6 @@ def run_matrix(matrix: list[PlannedCell] | Path, flags: Mapping[str, Any]) -> in
     """
     # Several values of --set are models of the matrix, and no setting of all cells.
     today = load_settings(flags if isinstance(matrix, Path) else {**flags, "set": None})
-    plugins.check(today)
     for name in today.to:
         if name not in REPORTS:
             hint = _("The run of each cell can have it: report RUN --to.")
@@ -108,6 +107,7 @@ def run_matrix(matrix: list[PlannedCell] | Path, flags: Mapping[str, Any]) -> in
         runs = Path(stack.enter_context(TemporaryDirectory())) if today.dry_run else today.runs
         run = _opened(matrix, flags, today, runs)
         stack.enter_context(contextlib.closing(run.file))
+        _check(run.settings)
         if today.dry_run:
             return run.dry_run()
         stopped = run.run_all()
@@ -228,6 +228,7 @@ def _opened(
         cells = [cell.model_copy(update={"set": restore_secrets(cell.set, today.set)}) for cell in stored]
         return _MatrixRun(file, cells, today)
     settings = [run_settings(load_settings(planned.flags), "single_turn") for planned in matrix]
+    _check(settings)
     now = datetime.now(tz=UTC)
     check_folder(runs)
     folder = runs / new_run_id(now.astimezone(), [_LABEL])
@@ -239,6 +240,12 @@ def _opened(
     )
     record = records.Record(id=folder.name, created=now, cells=cell_runs)
     return _MatrixRun(records.RecordFile.create(folder, record), settings, today)
+
+
+def _check(cells: Sequence[Settings]) -> None:
+    """Raises InputError for settings that do not go together, which may depend on a cell's prompt."""
+    for settings in cells:
+        plugins.check(settings)
 
 
 # --- What it will cost ---

@@ -235,6 +235,8 @@ def test_the_forecast_is_that_of_the_whole(server: OpenAIServer, capsys: pytest.
     one = ran(capsys, "faq.csv", "--judges", "fluency", "--adapter", "openai_chat", "--set", "model=small",
               "--dry-run")[1]  # fmt: skip
 
+    # It needs a prompt, and each cell has one.
+    assert ran(capsys, *matrix(server, "--dry-run", "--choosing", "likelihood"))[0] == 0
     assert code == 0
     assert shown["forecast"]["judge"]["calls"] == 8 * 6  # and as many for causes, if all are red
     assert one["forecast"]["judge"]["calls"] == 6
