@@ -15,6 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from simulator.core.patterns import LazyPattern
 from simulator.text.numerals import NUMERAL, digits_of, value_of
 from simulator.text.segments import normalise
 
@@ -57,12 +58,12 @@ _UNITS: tuple[tuple[str, Kind, int | Decimal, str], ...] = (
     ("錠", "size", 1, "錠|tablets?"),
 )
 _BEFORE = {"¥": "円", "\\": "円", "$": "$", "€": "€", "£": "£"}
-_UNIT = re.compile(
+_UNIT = LazyPattern(
     "[ -]?(?:"
     + "|".join(f"(?P<u{place}>{written})" for place, (*_, written) in enumerate(_UNITS))
     + r")(?![a-z])"
 )
-_NUMBER = re.compile(rf"(?P<sign>[¥\\$€£] ?)?(?P<number>{NUMERAL})")
+_NUMBER = LazyPattern(rf"(?P<sign>[¥\\$€£] ?)?(?P<number>{NUMERAL})")
 # Addresses of pages and mailboxes, whose digits count nothing.
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s「」、。<>]{1,300}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
@@ -74,7 +75,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = r"(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
 _DATES = tuple(
     map(
-        re.compile,
+        LazyPattern,
         (
             r"(?:(?P<year>(?:19|20)\d\d)年 ?)?(?<!\d)(?P<month>\d{1,2})月 ?(?P<day>\d{1,2})日",
             r"(?<!\d)(?P<year>(?:19|20)\d\d)[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)",
@@ -83,7 +84,7 @@ _DATES = tuple(
         ),
     )
 )
-_TIME = re.compile(
+_TIME = LazyPattern(
     r"(?:(?P<before>午前|午後|夕方|夜) ?)?(?<![\d.,:])(?P<hour>\d{1,2})"
     r"(?::(?P<minutes>\d\d)(?!\d)|時(?!間)(?:(?P<past>\d{1,2})分)?(?P<half>半)?|(?= ?[ap]\.?m))"
     r" ?(?P<after>[ap])?(?:\.?m\b\.?)?"

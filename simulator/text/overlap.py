@@ -8,11 +8,11 @@ Japanese has no spaces: a run of kanji or katakana counts by its pairs, and hira
 all. It is a count and understands nothing: "free" and "not free" share all.
 """
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
+from simulator.core.patterns import LazyPattern
 from simulator.text.segments import CJK, normalise, tokens
 
 # Words that nearly every English text has; contractions stand with their straight apostrophe.
@@ -27,8 +27,8 @@ _FUNCTION_WORDS = """
     can't cannot couldn't won't wouldn't isn't aren't wasn't weren't shouldn't haven't hasn't
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-_RUN = re.compile("[一-龥々ァ-ヺー]+")
-_SPACELESS = re.compile(f"[{CJK}]")
+_RUN = LazyPattern("[一-龥々ァ-ヺー]+")
+_SPACELESS = LazyPattern(f"[{CJK}]")
 
 
 @lru_cache(maxsize=16384)

@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from simulator.core.patterns import LazyPattern
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
 from simulator.text.segments import CJK, normalise, sentences
@@ -28,7 +29,7 @@ LONGEST = 600
 
 Kind = Literal["question", "handover", "decline", "contact", "courtesy", "statement"]
 
-_CJK = re.compile(f"[{CJK}]")
+_CJK = LazyPattern(f"[{CJK}]")
 # A question mark at the end, or a Japanese ending that asks.
 _QUESTION = re.compile(r"[?？][」』）)\"]*$|(?:です|ます|でしょう|ません|ました)か[。.]?$")
 _DIGIT = re.compile(r"\d")

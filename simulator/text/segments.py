@@ -15,6 +15,7 @@ normalised, for they are compared.
 import re
 from functools import lru_cache
 
+from simulator.core.patterns import LazyPattern
 from simulator.text.typography import cut, nfkc, straight
 
 # Kana, kanji and their iteration and length marks: scripts without spaces, in which a character is a token.
@@ -23,7 +24,7 @@ CJK = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 # A comma before three digits groups thousands; a word that starts with a letter keeps its digits (ipv6).
-_TOKEN = re.compile(
+_TOKEN = LazyPattern(
     rf"[{CJK}]"
     r"|\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
     rf"|[^\W\d_][^\W_{CJK}]*(?:'[a-z]+)?"
