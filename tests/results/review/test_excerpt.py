@@ -71,3 +71,15 @@ def test_a_review_that_has_only_begun() -> None:
     assert "的中率" not in text
     assert "比べられる採点が、まだありません。" in text
     assert "改善点" not in text
+
+
+@pytest.mark.parametrize(("graded", "how"), [(True, "missing mark   judge 5"), (False, "missing mark\n")])
+def test_a_wrong_verdict_stands_with_its_grade_where_there_is_one(graded: bool, how: str) -> None:
+    """An answer may have lost its grade since."""
+    run = reviewed_run(vote((GOOD[0].replace("-ja", "-en"), 1), "wrong", comment="old"), language="en")
+    kept = tuple(
+        score for score in run.scores if graded or (score.conversation, score.turn) != run.verdicts[0].key
+    )
+    text = terminal(review_report(report_of(run.model_copy(update={"scores": kept}), "en")), 200)
+
+    assert how in "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
