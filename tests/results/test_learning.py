@@ -89,7 +89,7 @@ def test_a_rubric_that_is_no_better_is_accepted_in_at_most_one_of_twenty() -> No
 
 def said_of(turn: int, source: str, **words: Any) -> HumanVerdict:
     """What somebody says of a turn."""
-    return HumanVerdict(conversation="c", turn=turn, source=source, **words)  # type: ignore[arg-type]
+    return HumanVerdict(conversation="c", turn=turn, source=source, **words)
 
 
 @pytest.mark.parametrize(
