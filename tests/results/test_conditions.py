@@ -230,6 +230,38 @@ def test_an_answer_in_just_the_time_that_was_asked_came_in_time() -> None:
     assert figure.clusters.mean == pytest.approx(12 / 13)
 
 
+@pytest.mark.parametrize(("n", "value"), [(20, 20.0), (21, 20.0), (40, 39.0)])
+def test_the_time_of_nineteen_in_twenty_is_one_that_was_taken(n: int, value: float) -> None:
+    """Of answers that took 1, 2, 3 ... seconds; the values say how many came in time."""
+    results = a_result({(f"q{at}", "calm", 1): [1.0] for at in range(n)})
+    talks = []
+    for seconds, talk in enumerate(results.conversations, 1):
+        (turn,) = talk.turns
+        answer = turn.answer.model_copy(update={"seconds": float(seconds)})
+        talks.append(talk.model_copy(update={"turns": (turn.model_copy(update={"answer": answer}),)}))
+    results = results.model_copy(update={"conversations": tuple(talks)})
+    figure = measure_condition(condition("p95_seconds <= 10"), results, summed(results, ("turn",)))
+
+    assert (figure.value, figure.n, figure.cases) == (value, n, n)
+    assert figure.clusters
+    assert figure.clusters.mean == pytest.approx(10 / n)
+
+
+@pytest.mark.parametrize(
+    ("scale", "lowest", "floor"), [((1, 5), 0.2, 0.2), ((1, 5), 0.1, 0.1), ((0, 5), 0.2, 0.0)]
+)
+def test_bounds_know_how_low_a_grade_can_be(scale: tuple[float, float], lowest: float, floor: float) -> None:
+    """By the scale, and below it where a judge of one's own went there; of score and judge alike."""
+    results = a_result(grades_of([lowest, 0.6, 1.0]))
+    scores = tuple(score.model_copy(update={"scale": scale}) for score in results.scores)
+    results = results.model_copy(update={"scores": scores})
+    summary = summed(results, ("turn",))
+    for name in ("score", "turn"):
+        figure = measure_condition(condition(f"{name} >= 0.5"), results, summary)
+        assert figure.clusters
+        assert figure.clusters.floor == pytest.approx(floor)
+
+
 @pytest.mark.parametrize(("dead", "value", "decision"), [(1, 1.0, "passed"), (2, None, "missed")])
 def test_a_dead_answer_is_slower_than_any(dead: int, value: float | None, decision: str) -> None:
     """However quickly it failed: of 21 answers one may be lost within 95 %, a second one is too many."""
