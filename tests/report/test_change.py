@@ -9,8 +9,9 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.messages import shown
+from simulator.results.history import last_comparable
 from simulator.sheets.model import TABS
-from tests.diff_runs import a_result, grades_of, stored
+from tests.diff_runs import a_result, grades_of, side_of, stored
 
 BEFORE, NOW = [0.4, 0.6, 0.8, 0.8, 1.0, 1.0], [0.8, 0.6, 0.8, 1.0, 1.0, 1.0]
 PAIR = "要確認の質問2件 → 1件、点数 77 → 87"
@@ -75,6 +76,21 @@ def test_a_run_that_cannot_be_compared_is_passed_over(
     stored(a_result(grades_of(NOW), "4-now", days=3))
 
     assert changed(capsys)["earlier"] == "1-before"
+
+
+@pytest.mark.parametrize(("others", "is_there"), [(19, True), (20, False)])
+def test_the_run_before_is_looked_for_among_twenty(others: int, is_there: bool) -> None:
+    """Damaged ones count; a run that is not in the folder's list has none before it."""
+    stored(a_result(grades_of(BEFORE), "00-before"))
+    for n in range(others):
+        path = stored(a_result(grades_of(NOW), f"{n + 1:02}-other", days=n, adapter="other"))
+    path.write_bytes(b"broken")
+    now = a_result(grades_of(NOW), "99-now", days=30)
+    found = last_comparable(side_of(now), stored(now))
+
+    assert (found and found.results.run.id) == ("00-before" if is_there else None)
+    away = a_result(grades_of(NOW), "98-away")
+    assert last_comparable(side_of(away), Path("runs/98-away/run.sqlite")) is None
 
 
 def test_a_review_keeps_the_pair_on_the_page(capsys: pytest.CaptureFixture[str]) -> None:
