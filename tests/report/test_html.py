@@ -10,7 +10,7 @@ import pytest
 from simulator.core.types import Answer, Language, Results, ToolCall
 from simulator.results.recommendations import improvements_of
 from simulator.sheets.model import answer_key
-from tests.diff_runs import Grades, a_result, grades_of
+from tests.diff_runs import Grades, a_result, grades_of, with_passages
 from tests.golden_files import compare
 from tests.report.views import PageParts, render, side_by_side
 from tests.sample_pages import better, everywhere, full
@@ -182,9 +182,9 @@ def test_answers_stand_below_the_fix_that_mends_them() -> None:
     assert [rank for rank, *_ in answers] == sorted(rank for rank, *_ in answers)
 
 
-def page_of(grades: Grades) -> str:
-    """The page of a run with these grades by the judge of turns."""
-    results = a_result(grades)
+def page_of(run: Grades | Results) -> str:
+    """The page of a run, or of one with these grades by the judge of turns."""
+    results = run if isinstance(run, Results) else a_result(run)
     summary = summed(results, ("turn",))
     return render(results, summary, decide(summary, None), "en")
 
@@ -209,6 +209,22 @@ def test_three_answers_of_a_question_are_shown_the_gravest_first(answers: int, l
     assert len(shown) == 3
     assert shown[0] != "1"
     assert (f"{left + 1} more of this question" in page) is (left > 0)
+
+
+def test_a_page_has_what_the_run_has() -> None:
+    """Passages where some came, what was made up for a customer where that was so."""
+    plain = a_result(grades_of([1.0]))
+    (talk,) = plain.conversations
+    case = talk.case.model_copy(update={"details": ("is 30", "lives in Gifu")})
+    told = plain.model_copy(update={"conversations": (talk.model_copy(update={"case": case}),)})
+    pages = [page_of(run) for run in (plain, with_passages(plain, [["fees"]]), told)]
+
+    assert ['id="shelf"' in page for page in pages] == [False, True, False]
+    assert ["Invented for this customer: is 30、lives in Gifu" in page for page in pages] == [
+        False,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(("n", "is_late"), [(100, False), (101, True)])
