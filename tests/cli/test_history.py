@@ -74,7 +74,7 @@ def test_a_slow_decline_is_flagged() -> None:
     assert history(few).fall is history([few[1], few[0]]).fall is None
     sure = history(series([0.9, 0.8], reach=0.0)).fall
     assert sure
-    assert (sure.by, sure.best) == (pytest.approx(0.1), 0.9)
+    assert [sure.by, sure.best] == pytest.approx([0.1, 0.9])
     assert history(series([0.8, 0.8], reach=0.0)).fall is None
     # Without commands nothing is said of a command line.
     pages = [terminal(history_report(found, "en", commands=commands), 120) for commands in (True, False)]

@@ -239,7 +239,7 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
         """The mark's, once the page is drawn: a browser with much to do draws no frame by itself."""
         page.evaluate(mark, left)
         page.screenshot()
-        return page.evaluate(mark, left)
+        return float(page.evaluate(mark, left))
 
     # A table that is being laid out may become wider after a first look.
     assert any(opacity(0) == 1 for _look in range(20))
