@@ -64,9 +64,6 @@ _METHOD = _(
 _BRIEFLY, _QUOTED, _ON_PAGE, _LENGTH = 3, 10, 40, 600
 # Characters of a question on a terminal, where 25 lines have to do.
 _QUESTION = 46
-# Which run needs review, in the order of importance.
-_NOW, _NO_LONGER = (False, True), (True, False)
-_MARKERS: Mapping[tuple[bool, bool], tuple[str, Tone]] = {_NOW: ("▲", "alarm"), _NO_LONGER: ("✓", "good")}
 
 
 def comparison_report(
@@ -86,8 +83,8 @@ def comparison_report(
         *_outcome(compared, gate),
         *update_sections(compared.update),
         _counts(compared),
-        *_turned(compared, _NOW, titles, language),
-        *_turned(compared, _NO_LONGER, titles, language),
+        *_turned(compared, titles, language, now=True),
+        *_turned(compared, titles, language, now=False),
         _differences(compared, titles),
         *page_section(page),
     )
@@ -257,21 +254,18 @@ def _counts(compared: RunComparison) -> Section:
     return Section("pairs", _("What changed"), blocks, views=EVERYWHERE | BRIEF)
 
 
-def _turned(
-    compared: RunComparison, colours: tuple[bool, bool], titles: Titles, language: Language
-) -> Iterator[Section]:
-    """The conversations that need review now, or that no longer do; nothing without any.
+def _turned(compared: RunComparison, titles: Titles, language: Language, *, now: bool) -> Iterator[Section]:
+    """The conversations that need review `now`, or that no longer do; nothing without any.
 
     As text they are shown with the turn to look at, on the page with all turns.
     """
-    pairs = compared.turned_red if colours == _NOW else compared.turned_green
+    pairs = compared.turned_red if now else compared.turned_green
     if not pairs:
         return
-    key, title = (
-        ("turned_red", _("Conversations that now need review ({n})", n=len(pairs)))
-        if colours == _NOW
-        else ("turned_green", _("Conversations that no longer need review ({n})", n=len(pairs)))
-    )
+    key, title = "turned_green", _("Conversations that no longer need review ({n})", n=len(pairs))
+    if now:
+        key, title = "turned_red", _("Conversations that now need review ({n})", n=len(pairs))
+    marker = "▲" if now else "✓"
     brief, quoted, items = [], [], []
     # The page of the later run has them under their number in its plan.
     places = {id_: anchor(at) for at, id_ in enumerate(compared.after.results.conversations.ids, 1)}
@@ -281,11 +275,10 @@ def _turned(
             short = _("{where}: {question}", where=head, question=excerpt(question, _QUESTION))
             reason = (Fact("", brief_reason(pair.red.reason, language)),) if pair.became else ()
             brief.append(Item(short, reason))
-        marker, tone = _MARKERS[colours]
-        before, now = map(points, pair.scores)
+        was, became = map(points, pair.scores)
         text = _("{where}: {question} ({before} → {now})", where=head, question=excerpt(question),
-                 before=before, now=now)  # fmt: skip
-        tone = "soft" if pair.disputed else tone
+                 before=was, now=became)  # fmt: skip
+        tone: Tone = "soft" if pair.disputed else "alarm" if now else "good"
         link = _("Read it →"), f"report.html#{places[pair.later.id]}"
         quoted.append(Item(text, (), tone, marker, (_sides(pair, pair.red.turn),)))
         last = max(len(pair.earlier.turns), len(pair.later.turns))
