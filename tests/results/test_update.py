@@ -593,7 +593,8 @@ def test_the_report_quotes_what_is_stale(n: int, more: str, brief_more: str) -> 
     old = Said("It is 1,100 yen.", {"fees": FEES}, value=0.2)
     moved = Said("It is 1,100 yen."), Said("It is 1,300 yen.")
     said_of = {f"q{at}": (old, old) for at in range(n)} | {"moved": moved}
-    result = compared({**BEFORE, "fees": NEW_FEES}, said_of, **dict.fromkeys(said_of, PRICE))
+    cases: dict[str, Any] = dict.fromkeys(said_of, PRICE)
+    result = compared({**BEFORE, "fees": NEW_FEES}, said_of, **cases)
     report = comparison_report(result, "en")
     whole, brief = (" ".join(terminal(report, 300, view).split()) for view in ("terminal", "brief"))
 
