@@ -150,6 +150,7 @@ def test_what_a_rule_decides_of_a_turn_without_an_answer(judge: str, kind: str, 
     ruled = by_rule(rubric(judge), context, frame())
 
     assert (ruled and ruled.state) == state
+    assert (ruled and ruled.judge) == (state and judge)
     assert (ruled and ruled.by_rule) == (state and state == "scored")
     answered = context.model_copy(update={"turn": a_turn(2), "earlier": (failing(kind=kind),)})
     assert by_rule(rubric("conversation"), answered, frame()) is None

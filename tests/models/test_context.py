@@ -9,6 +9,7 @@ import pytest
 from simulator.core.errors import ModelFailure
 from simulator.core.messages import shown
 from simulator.models.cache import ResponseCache
+from simulator.models.context import ContextWindow
 from tests.scripted_models import GOOD, connected, model_at
 from tests.servers.openai import OpenAIServer, Reply
 
@@ -83,6 +84,14 @@ async def test_counts_of_a_limit_are_suspicious(most: int) -> None:
         await model.say(asked(JAPANESE[:3500]))
         with pytest.raises(ModelFailure, match="the server cut the prompt"):
             await model.say(asked(JAPANESE))
+
+
+@pytest.mark.parametrize("context", [2**n for n in range(11, 19)])
+def test_what_a_usual_context_leaves_is_suspicious_at_first_sight(context: int) -> None:
+    """As much as it holds, one less, or a half and two; any other count that fits the text is not."""
+    for read in (context, context - 1, context // 2 + 2):
+        assert not ContextWindow().is_plausible(["a" * 4 * read], read)
+        assert ContextWindow().is_plausible(["a" * 4 * (read + 5)], read + 5)
 
 
 @pytest.mark.parametrize("text", [JAPANESE, ENGLISH])

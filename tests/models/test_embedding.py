@@ -70,6 +70,9 @@ async def test_a_request_is_no_larger_than_endpoints_take() -> None:
     await asyncio.gather(*(batches([f"{n}", f"正解{n}"]) for n in range(64)))
 
     assert [len(request) for request in endpoint.requests] == [64, 64]
+    endpoint.requests.clear()
+    await asyncio.gather(*(batches([f"{n}"]) for n in range(65)))
+    assert [len(request) for request in endpoint.requests] == [64, 1]
 
 
 async def test_whoever_gives_up_takes_nobody_along() -> None:

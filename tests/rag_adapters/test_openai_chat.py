@@ -1,6 +1,7 @@
 """The adapter of chat endpoints, over the wire."""
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -293,6 +294,10 @@ async def test_the_tools_that_a_model_calls_are_seen(content: str | None) -> Non
         )
 
 
+def _always(answer: Reply, _request: Any) -> Reply:
+    return answer
+
+
 async def test_the_pieces_of_streamed_calls_are_put_together() -> None:
     """Arguments come in parts; two calls take turns, and of a flood 200 are kept."""
     pieces: list[dict[str, Any]] = [
@@ -313,7 +318,8 @@ async def test_the_pieces_of_streamed_calls_are_put_together() -> None:
         chunks = [{"choices": [{"delta": piece, "finish_reason": None}]} for piece in deltas]
         chunks.append({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
         body = b"".join(b"data: %s\n\n" % json.dumps(chunk).encode() for chunk in chunks)
-        async with OpenAIServer(lambda _, body=body: events(body + b"data: [DONE]\n\n")) as server:
+        answers = events(body + b"data: [DONE]\n\n")
+        async with OpenAIServer(partial(_always, answers)) as server:
             found.append((await asked(server, stream=True)).tools)
 
     assert found[:2] == [(*CALLED, ToolCall(name="mail", arguments="{}")), CALLED]
