@@ -141,9 +141,9 @@ def counted(team: Team | Week) -> dict[str, tuple[str, str]]:
     return {key: of[key] for key in ("closed", "fixed_again", "not_asked")}
 
 
-def write(team: Team, question: str, **texts: Any) -> None:
-    """Types into the row of a question, by the keys of columns."""
-    team.fill(row(team, question).number, {heading(key): text for key, text in texts.items()}, TAB)
+def write(team: Team, question: str, seen: Week | None = None, **texts: Any) -> None:
+    """Types into the row of a question, by the keys of columns; `seen` is what was read there before."""
+    team.fill(row(seen or team, question).number, {heading(key): text for key, text in texts.items()}, TAB)
 
 
 def heading(key: str) -> str:
@@ -154,10 +154,13 @@ def heading(key: str) -> str:
 def first_week(team: Team) -> None:
     """The first run, and a team that works in it."""
     report(team, FIRST, *WEEK_1)
-    write(team, FEE, comment="値段表が古い", assignee="佐藤", status="対応中")
-    write(team, CANCEL, judge_is="〇", correct_answer="4,800円です。", assignee="鈴木", status="反映済み")
-    write(team, MOVING, judge_is="採点は正しい", assignee="佐藤", comment="言い回しが毎回違う")
-    write(team, PHONE, assignee="高橋")
+    seen = Week(team.edited())
+    write(team, FEE, seen, comment="値段表が古い", assignee="佐藤", status="対応中")
+    write(
+        team, CANCEL, seen, judge_is="〇", correct_answer="4,800円です。", assignee="鈴木", status="反映済み"
+    )
+    write(team, MOVING, seen, judge_is="採点は正しい", assignee="佐藤", comment="言い回しが毎回違う")
+    write(team, PHONE, seen, assignee="高橋")
 
 
 @pytest.fixture(scope="module", params=["xlsx", "Google"])
@@ -195,8 +198,9 @@ def test_a_test_whose_row_closed_itself_must_not_break(team: Team, tmp_path: Pat
     """The archive keeps the team's word; the next review marks the test, which is still one."""
     path = tmp_path / "tests.jsonl"
     report(team, FIRST, *WEEK_1)
-    write(team, FEE, make_test="する", correct_answer="550円です。")
-    write(team, CANCEL, make_test="する")
+    seen = Week(team.edited())
+    write(team, FEE, seen, make_test="する", correct_answer="550円です。")
+    write(team, CANCEL, seen, make_test="する")
     assert reviewed_into(path, team, week(FIRST, *WEEK_1)) == (path, 2, 0, 0)
     assert {case.question: case.tags for case in read_cases(path)} == {FEE: TAGS, CANCEL: TAGS}
     marked = path.read_text(encoding="utf-8")
@@ -243,13 +247,14 @@ def test_a_row_leads_to_its_conversation(team: Team) -> None:
     team.sort(heading("config"), tab)
     report(team, SECOND, *WEEK_2)
 
+    second = Week(team.edited())
     for question in (CANCEL, MOVING, OPENING):
-        answer = row(team, question)
+        answer = row(second, question)
         title, number = team.led_to(answer.number, heading("conversation"), TAB)
-        [talk] = [r for r in rows(team, "conversations") if r.number == number]
+        [talk] = [r for r in rows(second, "conversations") if r.number == number]
         assert (title, talk.cells["user1"]) == (tab, question)
         assert talk.key == f"{SECOND}/{answer.cells['conversation'].removesuffix(' (1)')}"
-    assert {r.key.partition("/")[0] for r in rows(team, "conversations")} == {SECOND}
+    assert {r.key.partition("/")[0] for r in rows(second, "conversations")} == {SECOND}
 
 
 def test_the_second_week_shows_this_run_and_only_this_run(weeks: tuple[Week, Week, Week]) -> None:
@@ -288,17 +293,19 @@ def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> No
     team.insert_column(heading("judge_is"), "優先度", TAB)
     write(team, PHONE, 優先度="高", comment="電話は別の窓口")
     report(team, SECOND, WEEK_1[0])
-    assert states(team) == {FEE: "again"}
-    assert counted(team)["not_asked"] == ("3", "佐藤 1 · 鈴木 1 · 高橋 1")
+    second = Week(team.edited())
+    assert states(second) == {FEE: "again"}
+    assert counted(second)["not_asked"] == ("3", "佐藤 1 · 鈴木 1 · 高橋 1")
 
     report(team, THIRD, *WEEK_1)
-    assert states(team) == {FEE: "again", CANCEL: "fixed_again", MOVING: "again", PHONE: "again"}
-    phone = row(team, PHONE)
+    third = Week(team.edited())
+    assert states(third) == {FEE: "again", CANCEL: "fixed_again", MOVING: "again", PHONE: "again"}
+    phone = row(third, PHONE)
     assert {k: phone.cells[k] for k in ("assignee", "comment", "since")} == {
         "assignee": "高橋", "comment": "電話は別の窓口", "since": FIRST,
     }  # fmt: skip
     assert phone.cells["other.優先度"] == "高"
-    assert counted(team)["not_asked"] == ("0", "")
+    assert counted(third)["not_asked"] == ("0", "")
 
 
 def test_what_was_not_asked_waits_also_where_nobody_wrote(team: Team) -> None:
@@ -316,8 +323,9 @@ def test_another_wrong_answer_takes_over_the_words_of_one_that_waits(team: Team)
     report(team, SECOND, WEEK_1[0])
     report(team, THIRD, *WEEK_2)
 
-    assert states(team)[MOVING] == "reworded"
-    assert row(team, MOVING).cells["comment"] == "言い回しが毎回違う"
+    third = Week(team.edited())
+    assert states(third)[MOVING] == "reworded"
+    assert row(third, MOVING).cells["comment"] == "言い回しが毎回違う"
 
 
 def test_what_is_over_and_comes_back_has_its_words(weeks: tuple[Week, Week, Week]) -> None:
@@ -342,12 +350,13 @@ def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
     for run, results in zip((FIRST, SECOND, THIRD), weeks, strict=True):
         team.report(*of_run(results, past), run=run)
 
-    cells = {r.key: r.cells for r in rows(team, "trends")}
+    third = Week(team.edited())
+    cells = {r.key: r.cells for r in rows(third, "trends")}
     assert {c["question"]: (c["trend"], c["change"], c["runs"]) for c in cells.values()} == {
         FEE: ("▂█▂", "-80", "3"), CANCEL: ("▂▂█", "80", "3"), MOVING: ("▄▄█", "60", "3"),
         PHONE: ("▄█", "60", "2"), OPENING: ("█▂█", "80", "3"),
     }  # fmt: skip
-    assert sorted(r.key for r in rows(team, "history")) == [FIRST, SECOND, THIRD, "other-judge", "trial"]
+    assert sorted(r.key for r in rows(third, "history")) == [FIRST, SECOND, THIRD, "other-judge", "trial"]
     trends = next(sheet for sheet in of_run(weeks[-1], past) if sheet.name == "trends")
     assert trends.rows[0].cell("question").text == FEE, "what fell most comes first"
 
@@ -363,8 +372,9 @@ def test_a_fix_that_is_no_longer_found_goes_to_the_archive(team: Team) -> None:
     ]
     report(team, THIRD, *(said._replace(answer="そのとおりです。", grade=5) for said in WEEK_1))
 
-    assert rows(team, "fixes") == []
-    [gone] = [r.cells for r in rows(team, "archive") if r.key.startswith("fixes/")]
+    third = Week(team.edited())
+    assert rows(third, "fixes") == []
+    [gone] = [r.cells for r in rows(third, "archive") if r.key.startswith("fixes/")]
     assert (gone["outcome"], gone["closed"], gone["assignee"]) == ("right", THIRD, "佐藤")
 
 
@@ -373,44 +383,52 @@ def test_the_same_run_once_more_changes_nothing(team: Team) -> None:
 
     Not one cell of a Google Sheet is written, with figures in it as they are kept there.
     """
+
+    def stand() -> list[list[PulledRow]]:
+        seen = Week(team.edited())
+        return [rows(seen, name) for name in ("summary", "review", "archive")]
+
     first_week(team)
     report(team, SECOND, *WEEK_2)
     write(team, OPENING, status="反映済み")
-    before = [rows(team, name) for name in ("summary", "review", "archive")]
+    before = stand()
     report(team, SECOND, *WEEK_2)
 
-    assert [rows(team, name) for name in ("summary", "review", "archive")] == before
+    assert stand() == before
     if isinstance(team, GoogleSheet):
         done = pushed(*made(SECOND, *WEEK_2))
         assert (done.rows, done.cells, done.writes) == (0, 0, 0)
     else:
         report(team, SECOND, *WEEK_2)
-    assert [rows(team, name) for name in ("summary", "review", "archive")] == before
+    assert stand() == before
 
 
 def test_nothing_that_people_did_is_lost(team: Team) -> None:
     """Sorted, a column of their own, one renamed, one deleted, and a row and a table of theirs."""
     first_week(team)
     team.insert_column(heading("judge_is"), "優先度", TAB)
+    seen = Week(team.edited())
     for question in (FEE, PHONE, MOVING):
-        write(team, question, 優先度="高")
+        write(team, question, seen, 優先度="高")
     team.rename(heading("comment"), "ひとこと", TAB)
     team.delete_column(heading("passages"), TAB)
     team.sort(heading("question"), TAB)
-    team.type(len(rows(team)) + 4, heading("question"), "自分の控え", TAB)
+    team.type(len(rows(seen)) + 4, heading("question"), "自分の控え", TAB)
     team.add_sheet("集計")
     report(team, SECOND, *WEEK_2)
 
-    assert row(team, MOVING).cells["other.優先度"] == "高"
-    assert "other.優先度" not in row(team, CANCEL).cells
-    assert row(team, MOVING).cells["comment"] == "言い回しが毎回違う"
-    assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
-    assert "passages" not in team.edited().sheets["review"].columns
+    second = Week(team.edited())
+    assert row(second, MOVING).cells["other.優先度"] == "高"
+    assert "other.優先度" not in row(second, CANCEL).cells
+    assert row(second, MOVING).cells["comment"] == "言い回しが毎回違う"
+    assert "自分の控え" in [r.cells.get("question") for r in rows(second) if not r.key]
+    assert "passages" not in second.edited().sheets["review"].columns
     assert team.has_sheet("集計")
-    assert [r.cells["other"] for r in rows(team, "archive")] == ["優先度: 高"] * 2
+    assert [r.cells["other"] for r in rows(second, "archive")] == ["優先度: 高"] * 2
     report(team, THIRD, *WEEK_3)
-    assert row(team, FEE).cells["other.優先度"] == "高"
-    assert "自分の控え" in [r.cells.get("question") for r in rows(team) if not r.key]
+    third = Week(team.edited())
+    assert row(third, FEE).cells["other.優先度"] == "高"
+    assert "自分の控え" in [r.cells.get("question") for r in rows(third) if not r.key]
 
 
 def test_what_is_disputed_says_so_until_it_is_taken_back(team: Team) -> None:
@@ -442,8 +460,9 @@ def test_a_decision_is_kept_with_its_run(team: Team) -> None:
     team.fill(number, {heading(key): text for key, text in cells.items()}, shown(TABS["summary"], "ja"))
     report(team, SECOND, *WEEK_2)
 
-    assert not any("decision" in r.cells for r in rows(team, "summary"))
-    [kept] = [r.cells for r in rows(team, "archive") if "decision" in r.cells]
+    second = Week(team.edited())
+    assert not any("decision" in r.cells for r in rows(second, "summary"))
+    [kept] = [r.cells for r in rows(second, "archive") if "decision" in r.cells]
     assert (kept["decision"], kept["approver"], kept["decided"]) == ("go", "田中", "2026-11-21")
     assert kept["why"] == "重大な誤りなし"
 
@@ -451,12 +470,14 @@ def test_a_decision_is_kept_with_its_run(team: Team) -> None:
 def test_what_the_team_has_closed_does_not_stay_open(team: Team) -> None:
     """Though its question was not asked, and whichever of the two words it has."""
     report(team, FIRST, *WEEK_1)
-    write(team, PHONE, status=shown(CHOICES["status"]["retested"], "ja"))
-    write(team, FEE, status=shown(CHOICES["status"]["wontfix"], "ja"))
+    seen = Week(team.edited())
+    write(team, PHONE, seen, status=shown(CHOICES["status"]["retested"], "ja"))
+    write(team, FEE, seen, status=shown(CHOICES["status"]["wontfix"], "ja"))
     report(team, SECOND, *WEEK_2[1:])
 
-    assert not {PHONE, FEE} & states(team).keys()
-    outcomes = {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}
+    second = Week(team.edited())
+    assert not {PHONE, FEE} & states(second).keys()
+    outcomes = {r.cells["subject"]: r.cells["outcome"] for r in rows(second, "archive")}
     assert (outcomes[PHONE], outcomes[FEE]) == ("team", "team")
 
 

@@ -211,6 +211,22 @@ async def test_workers_that_cannot_play_are_named_before_anything_is_paid(
 
 
 @pytest.mark.parametrize("machines", [1], indirect=True)
+async def test_a_connection_lost_while_an_answer_is_fetched_is_a_line_too(machines: Machines) -> None:
+    """And nothing that was written down is lost."""
+    write("bot.py", SLOW)
+    async with FailingProxy(machines.address, b"gather", allowed=2) as proxy:
+        spread = offline(limit=12, concurrency=4, scheduler=proxy.address, **LIGHT)
+        broken, why = await rehearsed(spread)
+    finished, stopped = await resumed(broken, offline(limit=12, concurrency=4, **LIGHT))
+
+    assert why == f"the scheduler at {proxy.address} is lost; any engine can finish the run."
+    assert broken.run.status == "stopped"
+    assert 0 < sum(held.ended not in (None, Ended.INTERRUPTED) for held in broken.conversations) < 12
+    assert stopped is None
+    assert all(held.ended not in (None, Ended.INTERRUPTED) for held in finished.conversations)
+
+
+@pytest.mark.parametrize("machines", [1], indirect=True)
 async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) -> None:
     """One line says so; the rest is held here, and what was said there is not asked again."""
     write("bot.py", SLOW)
@@ -237,22 +253,6 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert played(finished) == played(here)
     known = {conversation.case.id for conversation in finished.conversations if conversation.id in done}
     assert twice(finished, asked).isdisjoint(known)
-
-
-@pytest.mark.parametrize("machines", [1], indirect=True)
-async def test_a_connection_lost_while_an_answer_is_fetched_is_a_line_too(machines: Machines) -> None:
-    """And nothing that was written down is lost."""
-    write("bot.py", SLOW)
-    async with FailingProxy(machines.address, b"gather", allowed=2) as proxy:
-        spread = offline(limit=12, concurrency=4, scheduler=proxy.address, **LIGHT)
-        broken, why = await rehearsed(spread)
-    finished, stopped = await resumed(broken, offline(limit=12, concurrency=4, **LIGHT))
-
-    assert why == f"the scheduler at {proxy.address} is lost; any engine can finish the run."
-    assert broken.run.status == "stopped"
-    assert 0 < sum(held.ended not in (None, Ended.INTERRUPTED) for held in broken.conversations) < 12
-    assert stopped is None
-    assert all(held.ended not in (None, Ended.INTERRUPTED) for held in finished.conversations)
 
 
 def test_a_driver_that_is_killed_takes_its_workers_along(monkeypatch: pytest.MonkeyPatch) -> None:
