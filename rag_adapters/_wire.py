@@ -168,7 +168,7 @@ class Wire:
         async with self.response(arguments, session) as response:
             text = await text_of(response)
             # A page (of a login, mostly) is no answer, whatever is taken for one; nor is a stream.
-            is_text = or_text and _is_text(response) and not _stream_in(text)
+            is_text = or_text and _is_text(response) and not stream_in(text)
             return _json_or_text(text) if is_text else self.parsed(response, text, session)
 
     @asynccontextmanager
@@ -186,7 +186,9 @@ class Wire:
                     where = redirected(str(response.url), response.headers.get("Location", ""))
                     raise moved(response.status, self.masked(where, session))
                 if response.status >= 400:
-                    masked = self.masked(await text_of(response), session)
+                    text = await text_of(response)
+                    text = text_of_page(text) if response.content_type == _PAGE else text
+                    masked = self.masked(text, session)
                     raise refusal(response.status, masked, response.headers)
                 self._has_answered = self._has_answered or response.content_type != _PAGE
                 yield response
@@ -212,7 +214,7 @@ class Wire:
             if response.content_type == _PAGE and not self._has_answered:
                 raise login_page(self.host, self.masked(text_of_page(text), session)) from None
             said = shortened(self.masked(text, session))
-            if stream := _STREAMS.get(response.content_type) or _stream_in(text):
+            if stream := _STREAMS.get(response.content_type) or stream_in(text):
                 msg = _("the reply is a stream: --set stream={name} reads it", name=stream)
                 raise BotFailure("malformed", msg) from None
             shown = f"{response.content_type}: {said}" if said else _("an empty body")
@@ -261,7 +263,7 @@ def _is_text(response: "ClientResponse") -> bool:
     )
 
 
-def _stream_in(text: str) -> str:
+def stream_in(text: str) -> str:
     """The setting that reads a body which is a stream, whatever its type says; "" for another body."""
     if _EVENT.match(text):
         return "sse"

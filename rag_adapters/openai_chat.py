@@ -9,6 +9,7 @@ Where the query names choices (a prompt that has the model choose a label), the 
 log-likelihoods first (`choosing`).
 """
 
+import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Mapping
@@ -42,7 +43,7 @@ from simulator.extending import (
 )
 
 from ._json import JsonPath, check_end, filtered, kind, parsed, setting
-from ._wire import login_page, moved, redirected, refusal, reported_failure
+from ._wire import login_page, moved, redirected, refusal, reported_failure, stream_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -235,6 +236,8 @@ class ChatBot:
         async with stream:
             if stream.response.headers.get("content-type", "").startswith("text/html"):
                 self._check_page((await stream.response.aread()).decode("utf-8", "replace"))
+            if stream.response.headers.get("content-type", "").startswith("application/json"):
+                return json.loads(await stream.response.aread()), None  # it does not stream
             whole, first = await _joined(stream)
             self._has_answered = True
         choices = whole.get("choices")
@@ -246,6 +249,9 @@ class ChatBot:
         """Raises LoginPage for a web page before any answer."""
         if not self._has_answered and isinstance(reply, str) and reply.lstrip().startswith("<"):
             raise login_page(self._host, self._masked(text_of_page(reply)))
+        if isinstance(reply, str) and stream_in(reply) == "sse":
+            msg = _("the reply is a stream: --set stream={name} reads it", name="true")
+            raise BotFailure("malformed", msg)
         self._has_answered = True
 
     def _failure(self, error: "OpenAIError") -> BotFailure:
@@ -441,5 +447,8 @@ def _citations(*holders: Any) -> tuple[Passage, ...]:
 
 
 def _reason(error: "APIStatusError") -> str:
-    message = error.body.get("message") if isinstance(error.body, dict) else error.body
+    # Google's errors are in a list.
+    body = error.body[0] if isinstance(error.body, list) and error.body else error.body
+    told = body.get("error", body) if isinstance(body, dict) else body
+    message = told.get("message") if isinstance(told, dict) else told
     return str(message or error.message)

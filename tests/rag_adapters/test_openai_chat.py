@@ -155,6 +155,23 @@ async def test_failures_are_typed(reply: Reply, kind: str, said: str, stream: bo
     assert server.counts["chat"] == 1
 
 
+async def test_a_bot_that_does_not_stream_is_read_at_once() -> None:
+    """Whatever it was asked for; and a refusal in a list, as Google's, is told by its words."""
+    replies = iter(
+        [
+            completion({"content": "4,180 yen."}),
+            Reply(status=400, body=b'[{"error": {"code": 400, "message": "API key not valid."}}]'),
+        ]
+    )
+    async with OpenAIServer(lambda _: next(replies)) as server:
+        bot = connect(url=server.url, model="m", stream=True)
+        answer = await bot(QUERY)
+        refused = await failure(bot)
+
+    assert (answer.text, answer.first_token_seconds) == ("4,180 yen.", None)
+    assert refused == ("error", "HTTP 400: API key not valid.")
+
+
 async def test_an_error_in_the_place_of_a_completion_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some gateways send it as a success; the key in it is masked."""
     monkeypatch.setenv("REHEARSAL_BOT_KEY", "sk-very-secret")
@@ -174,6 +191,7 @@ async def test_an_error_in_the_place_of_a_completion_is_told(monkeypatch: pytest
         (Reply(body=b'{"output": "a"}'), "it has the keys output"),
         (Reply(body=b'{"choices": []}'), "it has the keys choices"),
         (Reply(body=b'{"choices": [null]}'), "it has the keys choices"),
+        (events(b"data: {}\n\n"), "the reply is a stream: --set stream=true reads it"),
     ],
 )
 async def test_other_replies_are_malformed(reply: Reply, said: str) -> None:
