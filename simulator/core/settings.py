@@ -211,7 +211,8 @@ def read_columns(value: Any) -> Any:
         if not (ours and equals and theirs):
             msg = _("'{item}' is not OURS=HEADING; write references=answer, our column first", item=item)
             raise ValueError(msg)
-        columns[ours] = theirs
+        if columns.setdefault(ours, theirs) != theirs:
+            raise ValueError(_("names two columns for {field}", field=ours))
     return columns
 
 

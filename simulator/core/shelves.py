@@ -261,6 +261,8 @@ def connector(
     limited = shelf_module("rag_adapters", "_limits").limited
     if bot is not None:
         connect_bot = _connect_of(bot, name)
+    elif "://" in name:
+        raise InputError(_("--adapter is an address: write --adapter http --set url=ADDRESS."))
     elif name.endswith(":connect"):
         connect_bot = _callable(user_object(name), name)
     elif ":" in name and "python" in (given or {}):

@@ -148,6 +148,8 @@ WRONG = [
     ("--set x=1", "unknown --set of adapter"),
     ("--adapter bot.py:ansr", "Did you mean answer?"),
     ("--adapter http", "adapter http needs --set"),
+    ("--adapter http://x/chat", "is an address: write --adapter http --set url=ADDRESS."),
+    ("--cases a.csv --columns question=a,question=b", "names two columns for question"),
     ("--judges turn,flunecy", "unknown judge: 'flunecy'. Did you mean fluency?"),
     ("--cases none.csv", "none.csv"),
     ("--to nowhere", "unknown report: 'nowhere'."),
