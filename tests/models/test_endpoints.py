@@ -267,6 +267,25 @@ def test_a_model_of_langchain_takes_fields_and_is_told_where_headers_go() -> Non
         endpoints(Settings(**claude), {"REHEARSAL_JUDGE_HEADERS": "X-Team: desk"})
 
 
+@pytest.mark.parametrize(
+    ("url", "base", "common"),
+    [(OPENAI, "", True), (LOCAL, "", False), ("https://z.example/v1", "", False),
+     (LOCAL, f"'{LOCAL}/chat/completions'", True), (OPENAI, LOCAL, False)],
+)  # fmt: skip
+def test_the_common_key_is_for_one_address(
+    url: str, base: str, common: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That of OPENAI_BASE_URL, or OpenAI's."""
+    monkeypatch.setenv("OPENAI_BASE_URL", base)
+    judge = endpoints(Settings(), {"REHEARSAL_JUDGE_URL": url})["judge"]
+
+    assert judge
+    assert judge.takes_common_key is common
+    assert (judge.host, endpoints(Settings(), {"REHEARSAL_JUDGE_URL": "http://H:1/v1"})["judge"].host) == (  # type: ignore[union-attr]
+        url.split("/")[2], "h:1",
+    )  # fmt: skip
+
+
 DEPLOYMENT = "https://desk.openai.azure.com/openai/deployments/gpt-4o"
 
 
