@@ -14,6 +14,7 @@ from simulator.core.messages import (
     Message,
     _,
     changed,
+    language_of,
     language_of_most,
     listed,
     message_of,
@@ -21,6 +22,7 @@ from simulator.core.messages import (
     pgettext,
     quote,
     restored,
+    say,
     sentences,
     shown,
     stored,
@@ -188,6 +190,26 @@ def test_lists_of_names_are_short() -> None:
 def test_a_wrong_value_is_quoted_on_one_line(value: object, quoted: str) -> None:
     """Short, and without control characters."""
     assert str(quote(value)) == quoted
+
+
+@pytest.mark.parametrize(
+    ("environment", "language"),
+    [
+        ({"REHEARSAL_LANGUAGE": "ja", "LANG": "en_US"}, "ja"),
+        ({"REHEARSAL_LANGUAGE": "en", "LANG": "ja_JP"}, "en"),
+        ({"REHEARSAL_LANGUAGE": "all", "LANG": "ja_JP"}, "ja"), ({"REHEARSAL_LANGUAGE": ""}, "en"),
+    ],
+)  # fmt: skip
+def test_the_setting_goes_before_the_locale(environment: dict[str, str], language: str) -> None:
+    """Where it names one of the two."""
+    assert language_of(environment) == language
+
+
+def test_what_is_said_stands_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """With its indent; line breaks and control codes of others are taken out."""
+    say(_("  {text}", text="a\x1b[31m\r\n  b\tc"))
+
+    assert capsys.readouterr().err == "  a b c\n"
 
 
 def test_a_damaged_message_is_shown_all_the_same() -> None:

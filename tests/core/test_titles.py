@@ -37,6 +37,10 @@ def test_names_come_from_the_run_then_from_the_file_then_from_the_id() -> None:
     assert titles("persona", "shy") == "内気な客"
     assert said(titles("persona", "angry"), "ja") == "怒っているお客様"
     assert titles("judge", "tone\x1b[31m") == "tone"
+    names = ("x@m", "address.city", ".em", "a.b@c")
+    assert [said(Titles()("persona", name)) for name in names] == [*names]
+    assert said(Titles()("judge", "address.city.em@gpt\x1b[31m")) == "address.city: Exact match (gpt)"
+    assert [said(Titles()("judge", name)) for name in (".em", "mine.py")] == [".em", "mine: py"]
 
 
 @pytest.mark.parametrize(
