@@ -53,7 +53,7 @@ def _pairs(
             value = text if equals or option.is_switch else next(rest, "")
             if not (value or option.is_switch):  # also "", as of a variable that is not set
                 raise _mistake(_("Option '{option}' requires an argument.", option=flag), see)
-            yield option, value
+            yield option, value or ""
 
 
 def _value(option: Option, texts: list[str] | None, see: Message) -> Any:
