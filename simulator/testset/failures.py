@@ -27,6 +27,7 @@ from simulator.results.comparison import MUST_NOT_BREAK, is_guarded
 from simulator.results.review import ReviewedTurn, ReviewFindings
 from simulator.runner.masking import masked_case, redactor_of
 from simulator.sheets.model import FIRST, LATER, RED, answer_key, question_key, question_of
+from simulator.testset.files import record_of
 
 _ID = "test-"
 # With these the bot should answer rightly.
@@ -135,7 +136,7 @@ def _failures(findings: ReviewFindings, redactor: Redactor) -> dict[str, _Failur
         answers = dict.fromkeys([*(before.answers if before else ()), *filter(None, [typed])])
         expect = dict.fromkeys([*(before.expect if before else ()), *filter(None, map(str.strip, sentences))])
         is_fixed = row.said.status in _FIXED and (before is None or before.is_fixed)
-        record = before.record if before else _record(case)
+        record = before.record if before else record_of(case, _FIELDS)
         failures[case.id] = _Failure(record, tuple(answers), tuple(expect), is_fixed)
     return failures
 
@@ -191,11 +192,3 @@ def _passed(results: Results, closed: Collection[str], redactor: Redactor) -> It
     for conversation in results.conversations:
         if conversation.turns and question_key(conversation.case) in questions:
             yield _name(conversation, conversation.turns[0], redactor)
-
-
-def _record(case: Case) -> dict[str, Any]:
-    """The fields of a case that differ from their defaults, and its language."""
-    fields = case.model_dump(mode="json", exclude_defaults=True)
-    if "facts" in fields:
-        fields["facts"] = {key: value for key, value in fields["facts"].items() if value}
-    return {key: fields[key] for key in _FIELDS if key in fields}

@@ -10,7 +10,7 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,7 +50,8 @@ def content_of(cases: Sequence[Case], path: Path) -> bytes:
     if path.suffix.lower() == ".csv":
         rows = [[_cell(case, column) for column in COLUMNS] for case in cases]
         return _csv([COLUMNS, *rows])
-    return "".join(json.dumps(_record(case), ensure_ascii=False) + "\n" for case in cases).encode()
+    records = (json.dumps(record_of(case, COLUMNS), ensure_ascii=False) for case in cases)
+    return "".join(f"{record}\n" for record in records).encode()
 
 
 def rejected_of(rejected: Sequence[RejectedQuestion], reason_of: Callable[[RejectedQuestion], str]) -> bytes:
@@ -74,12 +75,12 @@ def _csv(rows: Sequence[Sequence[str]]) -> bytes:
     return out.getvalue().encode("utf-8-sig", "replace")
 
 
-def _record(case: Case) -> dict[str, Any]:
-    """The fields of a case that differ from their defaults."""
+def record_of(case: Case, names: Iterable[str]) -> dict[str, Any]:
+    """Those of these fields of a case that differ from their defaults, and its language."""
     fields = case.model_dump(mode="json", exclude_defaults=True)
-    if case.facts.knows or case.facts.unknown:
+    if "facts" in fields:
         fields["facts"] = {key: value for key, value in fields["facts"].items() if value}
-    return {key: fields[key] for key in COLUMNS if key in fields}
+    return {name: fields[name] for name in names if name in fields}
 
 
 def _cell(case: Case, column: str) -> str:

@@ -146,6 +146,8 @@ def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:
 
     assert [case.id for case in map(rows.of_id, asked) if case] == [key for key in asked if key != "none"]
     assert [case.id for case in rows[2:4]] == ["r2", "r3"]
+    assert [case.id for case in found.rows(sample=9)] == [case.id for case in rows]
+    assert sorted({case.id for case in found.rows(sample=8)}) != [case.id for case in rows]
     assert (len(plan), plan[3].id, plan[-1].id) == (18, "scripted/r1#2", "scripted/r8#2")
     assert " ".join(talk.id for talk in plan[:3]) == "scripted/r0#1 scripted/r0#2 scripted/r1#1"
 
