@@ -52,8 +52,7 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
     root = Path(path)
     files = [file for file in _files(root) if _is_readable(file)]
     if not files:
-        msg = _("{root}: no readable files; articles can be {kinds}.", root=root, kinds=KINDS)
-        raise InputError(msg)
+        raise InputError(_("{root}: no readable files; articles can be {kinds}.", root=root, kinds=KINDS))
     return _with_distinct_ids(root, files)
 
 

@@ -74,8 +74,9 @@ def key_of(sheet: str) -> str:
     """
     match = _ADDRESS.fullmatch(sheet.strip())
     if "/d/e/" in sheet:
-        msg = _("this is a published page (ウェブに公開): open the sheet itself and copy its address.")
-        raise InputError(msg)
+        raise InputError(
+            _("this is a published page (ウェブに公開): open the sheet itself and copy its address.")
+        )
     if match is None:
         msg = _(
             "{sheet}: not a sheet's key or address; the key is between /d/ and /edit of its address.",

@@ -93,8 +93,7 @@ def approved(
     asked, left = _by_approval(rows[QUESTIONS])
     if not asked:
         what = _("none of its test questions is both in use (使用する) and approved (承認)")
-        msg = _("{source}: {what}; set both for the rows to be asked.", source=source, what=what)
-        raise InputError(msg)
+        raise InputError(_("{source}: {what}; set both for the rows to be asked.", source=source, what=what))
     # Each row keeps its number, so that errors name it.
     lines = [WorksheetRow(0, dict(enumerate(_COLUMNS.values(), 1)))]
     for key, row in asked.items():

@@ -102,8 +102,7 @@ def _lines(path: Path) -> list[str]:
         # Not splitlines(): that also parts lines at U+2028, which may stand in a JSON text.
         text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
     except (OSError, UnicodeDecodeError):
-        msg = _("{path}: cannot be read as UTF-8 text; no test was added.", path=path)
-        raise InputError(msg) from None
+        raise InputError(_("{path}: cannot be read as UTF-8 text; no test was added.", path=path)) from None
     return text.removesuffix("\n").split("\n") if text else []
 
 

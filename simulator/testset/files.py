@@ -41,8 +41,7 @@ def check_name(path: Path) -> None:
         msg = _("--out {path}: give a name that ends in {suffixes}.", path=path, suffixes=", ".join(SUFFIXES))
         raise InputError(msg)
     if not path.parent.is_dir():
-        msg = _("--out {path}: no folder {parent}.", path=path, parent=path.parent)
-        raise InputError(msg)
+        raise InputError(_("--out {path}: no folder {parent}.", path=path, parent=path.parent))
 
 
 def content_of(cases: Sequence[Case], path: Path) -> bytes:
@@ -116,8 +115,7 @@ class ProposedCases(NamedTuple):
 def check(sheet: str | None, worksheet: str | None) -> None:
     """Raises InputError where no sheet is named, or it cannot be written: before anything is paid."""
     if not sheet:
-        msg = _("--to sheets: which? Give --sheet KEY or its address.")
-        raise InputError(msg)
+        raise InputError(_("--to sheets: which? Give --sheet KEY or its address."))
     target(sheet, worksheet or "")
     account()
 

@@ -124,8 +124,7 @@ def read_articles(path: str | Path, language: Language | None = None) -> tuple[A
             why = _(
                 "none of its {n} passages is in --language {language}", n=len(articles), language=language
             )
-        msg = _("{path}: nothing to ask about in it ({why}).", path=path, why=why)
-        raise InputError(msg)
+        raise InputError(_("{path}: nothing to ask about in it ({why}).", path=path, why=why))
     return tuple(long)
 
 

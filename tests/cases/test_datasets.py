@@ -134,6 +134,20 @@ def test_numbers_are_ids(tmp_path: Path) -> None:
     assert [case.id for case in found.rows()] == ["001", "003", "005", "005~"]
 
 
+def test_of_very_many_faulty_rows_the_first_are_listed(tmp_path: Path) -> None:
+    """All are counted; a file of more damaged lines than that is no JSONL."""
+    twice = read_dataset(
+        saved(tmp_path, '{"id": "1", "question": "a"}\n' * 1002, "a.jsonl"), DatasetRequest()
+    )
+    damaged = "nonsense\n" * 1000
+    found = read_dataset(saved(tmp_path, damaged + '{"question": "a"}', "a.jsonl"), DatasetRequest())
+
+    assert (twice.skipped.count, len(twice.skipped.listed)) == (1001, 1000)
+    assert found.skipped.count == 1000
+    with pytest.raises(CaseFileError, match="line 1001: not valid JSON"):
+        read_dataset(saved(tmp_path, f"{damaged}nonsense\n", "a.jsonl"), DatasetRequest())
+
+
 def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:
     """Rows are found by place and by id, in whatever order; every row stands once for each repeat."""
     found = read_dataset(
