@@ -338,6 +338,14 @@ def test_a_heading_of_two_rows(tmp_path: Path, text: str) -> None:
     assert (case.question, case.references) == ("月額は?", (("4180円",),))
 
 
+@pytest.mark.parametrize("row", ["質問,正解," + "あ" * 31, "質問,質問文,はい", "質問,,はい"])
+def test_a_question_that_reads_like_a_heading(tmp_path: Path, row: str) -> None:
+    """A row with a text, or with names of one thing alone, is no second row of names."""
+    (case,) = read_cases(saved(tmp_path, f"質問,,正解\n{row}\n"))
+
+    assert (case.question, case.references) == ("質問", ((row.split(",")[2],),))
+
+
 def test_a_question_that_is_a_column_name(tmp_path: Path) -> None:
     """A row of data is no heading for one word of it."""
     cases = read_cases(saved(tmp_path, "質問,正解\n料金,4180円\n質問,はい\n"))

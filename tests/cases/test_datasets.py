@@ -134,6 +134,22 @@ def test_numbers_are_ids(tmp_path: Path) -> None:
     assert [case.id for case in found.rows()] == ["001", "003", "005", "005~"]
 
 
+PHRASE, SENTENCE = ({"question": "a", "reference": text} for text in ("富士山", "送料は550円です。"))
+CHOICE, BARE = {"question": "a", "choices": ["x", "y"], "label": "x"}, {"question": "a"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "form"),
+    [
+        ([CHOICE, BARE], "none"), ([CHOICE, CHOICE, BARE], "choice"), ([PHRASE, BARE], "none"),
+        ([PHRASE, PHRASE, BARE], "phrase"), ([PHRASE, SENTENCE], "sentence"),
+    ],
+)  # fmt: skip
+def test_what_most_rows_have_decides(rows: list[dict[str, Any]], form: str) -> None:
+    """More than half: one of two turns no choice of judges."""
+    assert read_dataset(rows, DatasetRequest()).profile.form == form
+
+
 def test_of_very_many_faulty_rows_the_first_are_listed(tmp_path: Path) -> None:
     """All are counted; a file of more damaged lines than that is no JSONL."""
     twice = read_dataset(
