@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -177,6 +177,14 @@ def _advice(row: Row) -> Iterator[Message]:
                 "Of a log with one message a row, write"
                 ' --columns "id=case,role=who,text=what,user=Customer,agent=*".'
             )
+
+
+def record_of(case: Case, names: Iterable[str]) -> dict[str, Any]:
+    """Those of these fields of a case that differ from their defaults, and its language."""
+    fields = case.model_dump(mode="json", exclude_defaults=True)
+    if "facts" in fields:
+        fields["facts"] = {key: value for key, value in fields["facts"].items() if value}
+    return {name: fields[name] for name in names if name in fields}
 
 
 def split_question(history: Sequence[ChatMessage]) -> tuple[str, tuple[ChatMessage, ...]]:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.cases.case import record_of
 from simulator.cases.fields import READERS, FileCell
 from simulator.core.errors import InputError
 from simulator.core.messages import _
@@ -27,7 +28,6 @@ from simulator.results.comparison import MUST_NOT_BREAK, is_guarded
 from simulator.results.review import ReviewedTurn, ReviewFindings
 from simulator.runner.masking import masked_case, redactor_of
 from simulator.sheets.model import FIRST, LATER, RED, answer_key, question_key, question_of
-from simulator.testset.files import record_of
 
 _ID = "test-"
 # With these the bot should answer rightly.

@@ -10,11 +10,12 @@ import contextlib
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.cases.case import record_of
 from simulator.cases.fields import READERS, FileCell
 from simulator.cases.files import plain_suffix
 from simulator.core.errors import InputError
@@ -72,14 +73,6 @@ def _csv(rows: Sequence[Sequence[str]]) -> bytes:
     out = io.StringIO(newline="")
     csv.writer(out).writerows(rows)
     return out.getvalue().encode("utf-8-sig", "replace")
-
-
-def record_of(case: Case, names: Iterable[str]) -> dict[str, Any]:
-    """Those of these fields of a case that differ from their defaults, and its language."""
-    fields = case.model_dump(mode="json", exclude_defaults=True)
-    if "facts" in fields:
-        fields["facts"] = {key: value for key, value in fields["facts"].items() if value}
-    return {name: fields[name] for name in names if name in fields}
 
 
 def _cell(case: Case, column: str) -> str:
