@@ -291,6 +291,17 @@ def test_a_page_names_the_conversation_of_its_messages(tmp_path: Path) -> None:
     assert said_in(path) == [[FIRST, ANSWERS[0]]] * 2
 
 
+def test_the_first_lines_of_a_log_may_be_of_the_system(tmp_path: Path) -> None:
+    """Twenty of them at most tell the format."""
+    said, path = {"messages": [{"role": "user", "content": FIRST}]}, tmp_path / "log.jsonl"
+    for pings in (19, 20):
+        path.write_text('{"event": "ping"}\n' * pings + json.dumps(said), "utf-8")
+        if pings == 19:
+            assert [case.question for case in read_cases(path)] == [FIRST]
+    with pytest.raises(InputError, match="no question column"):
+        read_cases(path)
+
+
 def test_a_question_file_stays_one(tmp_path: Path) -> None:
     """Columns that logs have as well make no log of rows with a question and an answer."""
     table = tmp_path / "t.csv"

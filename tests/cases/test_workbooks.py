@@ -114,6 +114,11 @@ def test_worksheets(tmp_path: Path) -> None:
     assert "a.xlsx#表紙: no rows in it" in refusal(Path(f"{path}#表紙"))
     assert "b.xlsx: no rows in it" in refusal(as_workbook(tmp_path / "b.xlsx", {"空": []}))
     assert "b.xlsx: no rows in it" in refusal(as_workbook(tmp_path / "b.xlsx", {"表": [["質問", "正解"]]}))
+    notes, table = [[f"注{n}"] for n in range(30)], [["質問", "正解"], ["a", "b"]]
+    sheets_below = {"表紙": [["FAQ"]], "表": [*notes[1:], *table]}
+    assert read_cases(as_workbook(tmp_path / "b.xlsx", sheets_below))[0].question == "a"
+    sheets_below["表"] = [*notes, *table]
+    assert "no worksheet has the column names" in refusal(as_workbook(tmp_path / "b.xlsx", sheets_below))
     sheets |= {"料金": [["値段"], ["a"]], "Ｎｅｔ": [["b"]]}
     assert "('表紙', '料金', 'Ｎｅｔ'); name one: a.xlsx#料金" in refusal(as_workbook(path, sheets))
     sheets = {"表紙": [["FAQ"]], "料金": [["質問"], ["a"]]}

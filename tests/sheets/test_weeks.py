@@ -309,12 +309,15 @@ def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> No
 
 
 def test_what_was_not_asked_waits_also_where_nobody_wrote(team: Team) -> None:
-    """It still needs review."""
+    """It still needs review, also where no column says so any more; so does what people wrote beside."""
     report(team, FIRST, *WEEK_1)
+    unmarked = next(r.number for r in rows(team) if r.cells["question"] == OPENING)
+    team.fill(unmarked, {heading("comment"): "見落とし"}, TAB)
+    team.delete_column(heading("severity"), TAB)
     report(team, SECOND, WEEK_1[0])
 
     outcomes = {r.cells["subject"]: r.cells["outcome"] for r in rows(team, "archive")}
-    assert outcomes == dict.fromkeys((CANCEL, MOVING, PHONE), "not_asked")
+    assert outcomes == dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "not_asked")
 
 
 def test_another_wrong_answer_takes_over_the_words_of_one_that_waits(team: Team) -> None:
