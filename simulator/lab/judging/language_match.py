@@ -81,7 +81,7 @@ def language_match(context: GradingContext) -> Score:
         return Score(state="skipped", reason=TEXTS(language, "nothing"))
     whole = sum(languages.values())
     share = languages.get(wanted, 0) / whole
-    raw = 1.0 if share >= MATCHED else 0.0 if share <= 1 - MATCHED else 0.5
+    raw = 1.0 if share >= MATCHED else 0.0 if 1 - share >= MATCHED else 0.5
     given = max((name for name in languages if name != wanted), key=languages.__getitem__, default=wanted)
     key = {1.0: "matched", 0.5: "mixed", 0.0: "other"}[raw]
     return Score(

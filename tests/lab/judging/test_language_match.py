@@ -32,6 +32,14 @@ def test_labelled_answers(row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("answer", "raw"), [("こんにちはどうも네요", 1), ("はい네요네요네요네요", 0), ("こんにちはどう네요", 0.5)]
+)
+def test_four_fifths_decide(answer: str, raw: float) -> None:
+    """So much in the customer's language matches, so much in another one does not."""
+    assert judged({"user": "?", "language": "ja", "answer": answer}).raw == raw
+
+
+@pytest.mark.parametrize(
     ("language", "answer", "reason"),
     [
         ("ja", "The price is 4,180 yen.", "お客様は日本語で書いていますが、回答は英語です"),

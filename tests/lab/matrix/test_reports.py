@@ -33,3 +33,4 @@ def test_a_matrix_is_a_workbook(tmp_path: Path) -> None:
     paint([made], tmp_path / "report.xlsx", "en")
     (sheet,) = openpyxl.load_workbook(tmp_path / "report.xlsx").worksheets
     assert sheet.max_row == len(made.rows) + 1
+    assert (made.rows[3].cells["label"].text, made.rows[3].cells["label"].number) == ("95.8", 95.79)
