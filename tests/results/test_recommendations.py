@@ -11,6 +11,7 @@ from simulator.core.types import (
     Answer,
     Case,
     Conversation,
+    Failure,
     Language,
     Passage,
     Results,
@@ -72,6 +73,18 @@ def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]]) -> 
     """What there is to mend when the red turns, gravest first, have these causes."""
     _results, summary = run_of(grades)
     return improvements(summary, causes_of(summary, causes))
+
+
+def test_what_has_no_grade_gains_nothing() -> None:
+    """An answer that never came, and was not graded yet, counts for no score."""
+    silent = Answer(text="", error=Failure(kind="timeout", message="late"))
+    results, _summary = run_of([[2], [5]], answer=silent)
+    ungraded = results.model_copy(update={"scores": results.scores[1:]})
+    summary = summed(ungraded, ("turn",))
+    first, *_others = improvements(summary, causes_of(summary, [{"cause": "no_answer"}])).fixes
+
+    assert ("angry/case-0#1", 1) in first.turns
+    assert first.gain == 0
 
 
 @pytest.mark.parametrize(

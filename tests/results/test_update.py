@@ -408,9 +408,18 @@ def test_of_an_article_that_only_came_or_went_its_telling_sentences_are_named() 
     assert [(fact.old, fact.gone, fact.new) for fact in withdrawn.facts] == [(s, f, "") for s, f in sentences]
 
 
-@pytest.mark.parametrize(("line", "fate"), [("And in May?", {"price": "moved"}), ("Do you deliver?", {})])
-def test_a_later_answer_moved_where_it_answers_the_same_line(line: str, fate: Mapping[str, Fate]) -> None:
-    """To something else it may well say something else."""
+@pytest.mark.parametrize(
+    ("index", "line", "fate"),
+    [
+        (2, "And in May?", {"price": "moved"}),
+        (2, "Do you deliver?", {}),
+        (1, "Tell me the price!", {"price": "moved"}),
+    ],
+)
+def test_a_later_answer_moved_where_it_answers_the_same_line(
+    index: int, line: str, fate: Mapping[str, Fate]
+) -> None:
+    """To something else it may well say something else; the first line is the question, however put."""
     fine = {"price": Said("Fine.", {"fees": FEES})}
     sides = []
     for articles, name, said, answer in (
@@ -419,7 +428,7 @@ def test_a_later_answer_moved_where_it_answers_the_same_line(line: str, fate: Ma
     ):
         run = a_run(articles, fine, {"price": PRICE}, name, offline=False)
         (talk,) = run.conversations
-        turns = (*talk.turns, Turn(index=2, user=said, answer=Answer(text=answer)))
+        turns = (*talk.turns[: index - 1], Turn(index=index, user=said, answer=Answer(text=answer)))
         talks = (talk.model_copy(update={"turns": turns}),)
         sides.append(side_of(run.model_copy(update={"conversations": talks})))
     update = RunComparison(*sides).update
