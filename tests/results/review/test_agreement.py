@@ -1,5 +1,6 @@
 """People's blind grades beside the judge's, worked out by hand."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from simulator.results.review import (
     blind_grades,
     blind_sample,
 )
+from simulator.results.review_files import as_lines
 from tests.blind_grades import graded, verdict
 from tests.diff_runs import a_result, grades_of
 from tests.sample_runs import decide, summed
@@ -148,6 +150,19 @@ def test_it_takes_ten_turns_however_many_grades_each_has(turns: int, reviewers: 
     assert (found.turns, found.grades) == (turns, turns * reviewers)
     assert f"{turns} answers, {turns * reviewers} human grades" in text
     assert (f"too few to tell ({turns} answers" in text) != enough
+
+
+@pytest.mark.parametrize(("references", "written"), [((), None), (("a",), "a"), (("a", "b"), ["a", "b"])])
+def test_what_calibrate_reads_has_every_reference(references: tuple[str, ...], written: object) -> None:
+    """One as a text, several as a list; the dialogue before the turn stands in its history."""
+    base = graded(lambda _conversation, turn: 4 if turn == 2 else None)
+    first, *others = base.conversations
+    case = first.case.model_copy(update={"references": (references,) * 3})
+    talks = (first.model_copy(update={"case": case}), *others)
+    row, *_rows = map(json.loads, as_lines(base.model_copy(update={"conversations": talks})).splitlines())
+
+    assert (row["id"], row["reference"], row["labels"]) == (f"{first.id}/2", written, {"human": [4]})
+    assert [line["content"] for line in row["history"]] == [first.turns[0].user, first.turns[0].answer.text]
 
 
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
