@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_origin
+from unicodedata import normalize
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -90,7 +91,9 @@ class Option:
         """The value that a text means. Raises InputError."""
         try:
             kind: Any = Annotated[self.kind, Field(ge=self.lowest, le=self.highest)]
-            return TypeAdapter(kind).validate_python(text)
+            # Full-width digits are typed with a Japanese keyboard; only numbers have a lowest one.
+            plain = text if self.lowest is None else normalize("NFKC", text)
+            return TypeAdapter(kind).validate_python(plain)
         except ValidationError as error:
             msg = _(
                 "{key}{at} {value}: {problem}.",

@@ -51,7 +51,9 @@ def _pairs(
             if option.is_switch and equals:
                 raise _mistake(_("Option '{option}' does not take a value.", option=flag), see)
             value = text if equals or option.is_switch else next(rest, "")
-            if not (value or option.is_switch):  # also "", as of a variable that is not set
+            # Nor is "" a value, as of a variable that is not set, or the next option.
+            is_given = value and (equals or value not in by_flag)
+            if not (is_given or option.is_switch):
                 raise _mistake(_("Option '{option}' requires an argument.", option=flag), see)
             yield option, value or ""
 

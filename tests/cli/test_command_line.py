@@ -137,6 +137,7 @@ WRONG = [
     ("--personna calm", "unknown option: '--personna'. Did you mean --persona, --"),
     ("--turns", "Option '--turns' requires an argument."),
     ("--cases=", "Option '--cases' requires an argument."),
+    ("history --html -o runs", "Option '--html' requires an argument."),
     ("--verbose=1", "Option '--verbose' does not take a value."),
     ("purge", "RUN is missing. See: python run.py purge --help"),
     ("report -- --last two", "unexpected extra argument(s) (two)"),

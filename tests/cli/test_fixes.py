@@ -47,7 +47,7 @@ def fixes(runs: Path, command: Command) -> Command:
 def test_the_failed_questions_can_be_asked_again(runs: Path, tmp_path: Path, fixes: Command) -> None:
     """The file is read as questions: some of those that were asked."""
     path = tmp_path / "failed.jsonl"
-    code, _, said = fixes("--focus", str(path), "--top", "1")
+    code, _, said = fixes("--focus", str(path), "--top", "１")
     asked = {conversation.case.id for conversation in read_run(newest(runs)).conversations}
 
     assert code == 0
