@@ -210,8 +210,6 @@ def test_the_bot_behind_http_is_graded_alike(walk: Walk) -> None:
 # What is wrong behind each line of the table, but its first two, which take a bare machine.
 TROUBLES = (
     "init",
-    "no server",
-    ("/chat", "/"),
     ("passages = 'sources'", """request = '{"question": "$question"}'"""),
     ("'reply'", "'answer'"),
     ("'sources'", "'source'"),
@@ -236,9 +234,7 @@ def test_a_trouble_of_the_table_looks_as_it_says(walk: Walk, number: int) -> Non
     trouble = TROUBLES[number]
     header = "column" if trouble == "no column" else "question"
     (walk.folder / "questions.csv").write_text(f"{header}\nWhere do you deliver?\n送料は\n", encoding="utf-8")
-    if trouble == "no server":
-        walk.server.stop()
-    elif walk.server.process is None:
+    if walk.server.process is None:
         walk.server.start()
     walk.write("rehearsal.toml", SETTINGS.replace(*trouble) if isinstance(trouble, tuple) else SETTINGS)
     words = ["init"] if trouble == "init" else ["doctor", "--offline"]
