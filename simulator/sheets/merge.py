@@ -223,7 +223,7 @@ def _by_title(titles: Mapping[int, str], layout: Layout, by_key: Mapping[str, in
         columns = {
             key: place
             for key, place in by_key.items()
-            if there.get(place) == key or key not in there.values()
+            if there.get(place) == key or (key not in there.values() and there.get(place) is None)
         }
     for place, key in sorted(there.items()):
         if key and key not in columns and place not in columns.values():

@@ -209,6 +209,20 @@ def test_a_column_that_a_program_inserted(run_file: Path) -> None:
     assert (cells["judge_is"], cells["other.社内メモ"]) == ("wrong", "至急")
 
 
+def test_a_column_that_a_program_deleted(run_file: Path) -> None:
+    """What stood in the columns behind it is read by their headings, and nothing for what is gone."""
+    path = run_file.with_name("report.xlsx")
+    with Person(path) as person:
+        sheet = person.book["確認"]
+        person.type("確認", 4, "コメント", "資料にあります")
+        person.type("確認", 4, "担当者", "佐藤")
+        key = str(sheet.cell(4, 1).value)
+        sheet.delete_cols(next(cell.column for cell in sheet[1] if cell.value == "採点への意見"))
+
+    cells = by_key(path, "review")[key].cells
+    assert (cells.get("judge_is"), cells["assignee"], cells["comment"]) == (None, "佐藤", "資料にあります")
+
+
 def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     """One line says what to do, and nothing is left lying about."""
     path = run_file.with_name("report.xlsx")
