@@ -66,7 +66,7 @@ _OF_ARTICLES = _OF_WRITERS | {"spelling", "retrieval"}
 _ELSEWHERE: Mapping[Cause, str] = {"no_answer": "bot", "unclear": "open"}
 # What to do about a cause; and at places that are fixed otherwise.
 _REMEDIES: Mapping[Cause, Message] = {
-    "no_answer": _("Make the bot always return an answer ({reason})."),
+    "no_answer": _("Make the bot always return an answer ({reason:clause})."),
     "knowledge": _("Add the answer to “{question}” to {article}."),
     "outdated": _(
         "Make {article} agree with the reference answer to “{question}”: correct the outdated one."

@@ -81,9 +81,11 @@ def test_what_has_no_grade_gains_nothing() -> None:
     results, _summary = run_of([[2], [5]], answer=silent)
     ungraded = results.model_copy(update={"scores": results.scores[1:]})
     summary = summed(ungraded, ("turn",))
-    first, *_others = improvements(summary, causes_of(summary, [{"cause": "no_answer"}])).fixes
+    causes = causes_of(summary, [{"cause": "no_answer", "evidence": "It was late."}])
+    first, *_others = improvements(summary, causes).fixes
 
     assert ("angry/case-0#1", 1) in first.turns
+    assert said(first.what, "en") == "Make the bot always return an answer (It was late)."
     assert first.gain == 0
 
 
