@@ -406,12 +406,12 @@ def test_the_action_says_its_verdict(workflow: Workflow) -> None:
 
 
 def test_the_action_takes_arguments_with_blanks(workflow: Workflow) -> None:
-    """In quotes, over several lines, empty ones too; nothing in them is run."""
+    """In quotes, over several lines; nothing in them is run."""
     (workflow.folder / "bot.py").write_text(
         "def answer(question, prompt='none'):\n    return f'<{prompt}>'\n", encoding="utf-8"
     )
     marked = "$(touch owned) `touch owned`; touch owned"
-    told = workflow.rehearse(ARGUMENTS=f"{FEW}\n--limit 1 --set 'prompt=Be  brief {marked}' --sheet ''")
+    told = workflow.rehearse(ARGUMENTS=f"{FEW}\n--limit 1 --set 'prompt=Be  brief {marked}'")
     shown = json.loads(next(Path(told["runs"]).glob("*/report.json")).read_text(encoding="utf-8"))
 
     assert {row["answer"] for row in shown["rows"]} == {f"<Be  brief {marked}>"}
@@ -423,6 +423,7 @@ def test_the_action_takes_arguments_with_blanks(workflow: Workflow) -> None:
     [
         ({"BOT": "none.py:answer"}, "error: none.py: no such file"),
         ({"ARGUMENTS": "--persona angyr"}, "Did you mean angry?"),
+        ({"ARGUMENTS": "--limit 1 --sheet ''"}, "error: Option '--sheet' requires an argument."),
         ({"ARGUMENTS": "--set 'prompt=a"}, "error: arguments: ValueError: No closing quotation"),
     ],
 )
