@@ -109,6 +109,12 @@ def _ungraded(summary: Summary) -> Iterator[Message]:
     """What was not graded, or not by one measure: it decides whether the figures can be used."""
     for name, judge in summary.scores.judges.items():
         yield from _missing_grades(title("judge", name), judge)
+    if n := sum(judge.undecided for judge in summary.scores.judges.values()):
+        yield _(
+            "Answers left undecided because reference answer and passages contradict each other: "
+            "{n}. Correct one of the two.",
+            n=n,
+        )
     if summary.scores.missing:
         yield _(
             "Conversations without a grade, which are not part of the score: {n}.", n=summary.scores.missing
@@ -220,8 +226,8 @@ def _skipped(summary: Summary, modelless: Collection[Text]) -> Iterator[Message]
     judges = tuple(
         _("{judge} ({n}/{planned})", judge=title("judge", name), n=judge.n, planned=judge.planned)
         for name, judge in summary.scores.judges.items()
-        # What is undecided has a section of its own. Not all answers have every output; not every answer
-        # tests a rule, and the table of rules says so.
+        # Skipped because undecided is an alarm of its own. Not all answers have every output; not every
+        # answer tests a rule, and the table of rules says so.
         if judge.skipped > judge.undecided and "." not in name and (summary.offline or name != RISK)
         if title("judge", name) not in modelless
     )

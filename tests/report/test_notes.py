@@ -133,6 +133,22 @@ def test_mixed_rubrics_are_said() -> None:
     assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in texts
 
 
+def test_answers_whose_reference_contradicts_the_passages_are_counted_above() -> None:
+    """They have no grade, and only the team can say which of the two is right: an alarm, in every summary."""
+    results = rehearsed("en")
+    conflict = {"conflicts": [{"reference": "1,100 yen", "passages": "2,200 yen"}]}
+    undecided = {"state": "skipped", "value": None, "raw": None, "detail": conflict}
+    first, *others = results.scores
+    skipped = results.model_copy(update={"scores": (first.model_copy(update=undecided), *others)})
+    text = (
+        "Answers left undecided because reference answer and passages contradict each other: 1."
+        " Correct one of the two."
+    )
+
+    [note] = [note for note in noted(summed(skipped), results=skipped) if said(note.text) == text]
+    assert note.tone == "alarm"
+
+
 def test_a_bot_that_never_answers_and_lost_passages_say_why() -> None:
     """The reason stands beside the count, so that nobody has to look for it in a log."""
     some = rehearsed("en")
