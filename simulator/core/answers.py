@@ -132,7 +132,8 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
         raise BotFailure(
             "malformed", _("the bot's mapping needs the key 'answer', but it {there}", there=there)
         )
-    # An empty list counts as shown: nothing was retrieved. A key that is None says nothing.
+    # An empty list and None count as shown: nothing was retrieved. Of several keys the first that has
+    # something counts.
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
     shows = any(name in result for name in PASSAGE_KEYS)
     # A bot that only called tools may have no text at all.
