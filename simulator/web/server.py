@@ -57,8 +57,9 @@ BLIND = "blind.html"
 LARGEST = 2**18
 # Seconds between two looks at whether a run has changed.
 LOOK = 0.5
-# Of these the usual one of a folder is taken if it is free, so that a browser knows the page again.
-_PORTS = range(49_152, 65_536)
+# Of these the usual one of a folder is taken if it is free, so that a browser knows the page again. They are
+# below those that systems give to connections.
+_PORTS = range(20_000, 32_768)
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "frame-ancestors 'none'",
