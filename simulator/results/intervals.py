@@ -34,7 +34,8 @@ Floats: TypeAlias = NDArray[np.float64]
 # Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
 MIN_CLUSTERS = 5
 LEVEL = 0.95
-# Draws of an interval: from one seed to another its ends move by about 0.2 points of 100.
+# Draws of an interval: from one seed to another the ends of eight right in ten move by 0.6 points of 100
+# (standard deviation of 40 seeds), those of 32 in 40 by 0.2, and those of 160 in 200 by 0.1.
 DRAWS = 4000
 # The 97.5 % quantile of the normal distribution.
 _Z = 1.959964
