@@ -352,12 +352,12 @@ def half_width(value: Any) -> Any:
     return normalize("NFKC", value) if isinstance(value, str) else value
 
 
-Typed = BeforeValidator(half_width)
-Positive = Annotated[int, Field(ge=1), Typed]
+HalfWidth = BeforeValidator(half_width)
+Positive = Annotated[int, Field(ge=1), HalfWidth]
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
-Count = Annotated[int, Field(ge=1, le=10_000), Typed]
-Share = Annotated[float, Field(ge=0, le=1), Typed]
-Seconds = Annotated[float, Field(gt=0, le=3600), Typed]
+Count = Annotated[int, Field(ge=1, le=10_000), HalfWidth]
+Share = Annotated[float, Field(ge=0, le=1), HalfWidth]
+Seconds = Annotated[float, Field(gt=0, le=3600), HalfWidth]
 _SETTINGS = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
@@ -390,10 +390,10 @@ class Settings(BaseModel):
         {},
         shape="OURS=HEADING,...",
     )
-    repeats: Annotated[int, Field(ge=1, le=100), Typed] = BOT.setting(
+    repeats: Annotated[int, Field(ge=1, le=100), HalfWidth] = BOT.setting(
         "How often each customer asks each question.", 1
     )
-    seed: Annotated[int, Typed] = BOT.setting("Seed of every random choice.", 42)
+    seed: Annotated[int, HalfWidth] = BOT.setting("Seed of every random choice.", 42)
     redact: Annotated[Literal["on", "off", "auto"], BeforeValidator(_read_switch)] = BOT.setting(
         "Mask personal data before anything is stored or sent to a model; auto: with recorded answers only.",
         "off",
@@ -409,7 +409,7 @@ class Settings(BaseModel):
         "Default: for each question one of angry, calm and beginner, by lot.",
         (),
     )
-    turns: Annotated[int, Field(ge=1, le=50), Typed] = CUSTOMERS.usual(
+    turns: Annotated[int, Field(ge=1, le=50), HalfWidth] = CUSTOMERS.usual(
         "Maximum number of questions a customer asks in one conversation.", 3
     )
     # A name that is there twice is a mistake, and is kept.

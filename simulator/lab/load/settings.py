@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from simulator.core.messages import _
-from simulator.core.settings import AddedSettings, Count, Group, Typed, setting
+from simulator.core.settings import AddedSettings, Count, Group, HalfWidth, setting
 
 # "2/s", "0.5/sec", "30/min", "100/hour".
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
@@ -33,7 +33,7 @@ class LoadSettings(AddedSettings):
     arrival: Annotated[
         str | None, AfterValidator(lambda text: text and read_arrival(text) and text.strip())
     ] = setting("How many customers come: 2/s, 30/min. Default: all at once.", shape="RATE")
-    think: Annotated[float, Field(ge=0, le=3600), Typed] | None = setting(
+    think: Annotated[float, Field(ge=0, le=3600), HalfWidth] | None = setting(
         "Seconds a customer takes to read and type before the next message (median).", shape="SECONDS"
     )
 
