@@ -15,7 +15,7 @@ from pydantic_core import core_schema
 
 from simulator import plugins
 from simulator.core import replies, shelves
-from simulator.core.settings import Settings, added_settings, half_width
+from simulator.core.settings import Settings, added_settings, half_width, read_word
 from simulator.core.types import Persona
 from simulator.grading.rubric import JudgeFile
 
@@ -29,7 +29,7 @@ class _AsTyped(GenerateJsonSchema):
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
         """Of a list or table: itself, a list, or a text; of anything else: text, number, boolean."""
         read = self.generate_inner(schema["schema"])
-        if schema["function"]["function"] is half_width:  # only a keyboard types other digits
+        if schema["function"]["function"] in (half_width, read_word):  # only people type other forms
             return read
         match read.get("type"):
             case "object" if "properties" in read:

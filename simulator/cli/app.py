@@ -38,7 +38,7 @@ from simulator.cli.terminal import EndCommand, ExitCode, discard_output, unread_
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.given_up import leave_behind
 from simulator.core.messages import CHECKOUT, Message, _, call_program, localised, name_pages_in, system_error
-from simulator.core.settings import SETTINGS_FILE
+from simulator.core.settings import SETTINGS_FILE, read_word
 from simulator.core.templates import read_text_file, read_toml
 from simulator.core.version import __version__
 from simulator.plugins import Subcommands
@@ -178,7 +178,7 @@ def _with_default_command(arguments: Sequence[str]) -> list[str]:
     words = ["simulate", *arguments] if is_option or not arguments else list(arguments)
     if "--redact" in words:  # alone it means on
         place = words.index("--redact")
-        if words[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
+        if read_word(next(iter(words[place + 1 :]), "")) not in ("on", "off", "auto"):
             words[place] = "--redact=on"
     return words
 

@@ -25,6 +25,7 @@ end a run: an endpoint that refuses a key once refuses it again, and one that is
 A message is one line that says what is wrong, where, and what to do instead.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -136,7 +137,7 @@ class UnknownName(InputError):
 _VALUE_PROBLEMS: dict[str, Message] = {
     "missing": _("missing"),
     "extra_forbidden": _("not a known key"),
-    "literal_error": _("must be {expected}"),
+    "literal_error": _("must be one of {expected}"),
     "greater_than": _("must be more than {gt:g}"),
     "greater_than_equal": _("must be at least {ge:g}"),
     "less_than": _("must be less than {lt:g}"),
@@ -165,11 +166,16 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     context = problem.get("ctx", {})
     if problem["type"] == "value_error":
         return message_of(context["error"])
-    if problem["type"] == "literal_error":  # "" is how a setting is left out
-        context = {**context, "expected": context["expected"].removeprefix("'', ")}
+    if (
+        problem["type"] == "literal_error"
+    ):  # pydantic's "'ja', 'en' or 'all'"; "" is how a setting is left out
+        words = re.findall(r"'([^']*)'", context["expected"])
+        context = {**context, "expected": tuple(filter(None, words)) or context["expected"]}
     problem_text = _VALUE_PROBLEMS.get(problem["type"])
     if is_unknown_item(problem):
-        return _("{name} is unknown; it must be {expected}", name=quote(str(problem["input"])), **context)
+        return _(
+            "{name} is unknown; it must be one of {expected}", name=quote(str(problem["input"])), **context
+        )
     return problem_text.format(**context) if problem_text else str(problem["msg"])
 
 

@@ -33,6 +33,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 from unicodedata import normalize
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -275,10 +276,21 @@ def _read_set(value: Any) -> Any:
     return pairs
 
 
+def read_word(value: Any) -> Any:
+    """One of the program's words as people type it: "JA" and "ＪＡ" are ja."""
+    return half_width(value).lower() if isinstance(value, str) else value
+
+
 def _read_switch(value: Any) -> Any:
     if not isinstance(value, bool):
-        return value
+        return read_word(value)
     return "on" if value else "off"
+
+
+def _is_on_this_machine(path: Path) -> Path:
+    if re.match(r"\w{2,}:[/\\]", str(path)):  # https://... would become a folder "https:"
+        raise ValueError(_("is an address; name a folder or file on this machine"))
+    return path
 
 
 def _listed(value: Any) -> Any:
@@ -352,7 +364,8 @@ def half_width(value: Any) -> Any:
     return normalize("NFKC", value) if isinstance(value, str) else value
 
 
-HalfWidth = BeforeValidator(half_width)
+HalfWidth, Word = BeforeValidator(half_width), BeforeValidator(read_word)
+LocalPath = Annotated[Path, AfterValidator(_is_on_this_machine)]
 Positive = Annotated[int, Field(ge=1), HalfWidth]
 Names = Annotated[tuple[str, ...], BeforeValidator(read_names)]
 Count = Annotated[int, Field(ge=1, le=10_000), HalfWidth]
@@ -381,7 +394,7 @@ class Settings(BaseModel):
     cases: Annotated[str | None, BeforeValidator(_read_file)] = BOT.usual(
         "Your questions: CSV, JSONL, Excel (also .gz), or sheet:KEY. Default: the bundled ones.", shape="FILE"
     )
-    language: Literal["ja", "en", "all"] | None = BOT.usual(
+    language: Annotated[Literal["ja", "en", "all"] | None, Word] = BOT.usual(
         "Language of messages and questions. Default: your terminal's; all in your question file."
     )
     limit: Positive | None = BOT.usual("Only the first N questions.")
@@ -434,7 +447,7 @@ class Settings(BaseModel):
         shape="NAME,...",
     )
     judge_model: str | None = JUDGES.usual("Model that grades.", shape="MODEL")
-    judging: Literal["combined", "separate", "small"] = JUDGES.setting(
+    judging: Annotated[Literal["combined", "separate", "small"], Word] = JUDGES.setting(
         "All grades of an answer from one model call (combined), one call for each "
         "(separate), or for small models three judges in fewer words (small).",
         "combined",
@@ -446,7 +459,7 @@ class Settings(BaseModel):
     demo_model: str | None = JUDGES.setting(
         "Model behind the demo bot; `lexical` is its simple version (no AI).", shape="MODEL"
     )
-    causes: Literal["model", "ids"] = JUDGES.setting(
+    causes: Annotated[Literal["model", "ids"], Word] = JUDGES.setting(
         "How to find why an answer needs review, and which of these answers share one fault: "
         "ask the judge's model (model), or only compare ids, marks and texts (ids).",
         "model",
@@ -502,7 +515,7 @@ class Settings(BaseModel):
         "Default: 120, or --timeout if longer.",
         json_schema_extra=Looks(RUNNING, "SECONDS"),
     )
-    cache: Literal["on", "off"] = RUNNING.setting(
+    cache: Annotated[Literal["on", "off"], Word] = RUNNING.setting(
         "Whether models' answers to identical requests are kept and used again.", "on"
     )
     prices: dict[str, Price] = RUNNING.setting(
@@ -517,7 +530,7 @@ class Settings(BaseModel):
     )
     sample: Positive | None = ROWS.usual("Only N random rows.")
 
-    runs: Path = OUTPUT.usual("Folder of the runs.", Path("runs"), shape="FOLDER")
+    runs: LocalPath = OUTPUT.usual("Folder of the runs.", Path("runs"), shape="FOLDER")
     to: Annotated[tuple[str, ...], BeforeValidator(_read_reports)] = OUTPUT.usual(
         "Reports in addition to report.html: sheets, xlsx, json, csv, junit, markdown, otlp, "
         "https://..., your.py:function.",
@@ -528,7 +541,7 @@ class Settings(BaseModel):
         "The Google Sheet to write to and read back: key or address.", shape="KEY"
     )
     worksheet: str | None = OUTPUT.setting("Suffix of worksheet names, to share one spreadsheet.")
-    tests: Path = OUTPUT.setting(
+    tests: LocalPath = OUTPUT.setting(
         "Where `open` and `review` write what the team made tests: a question file (.jsonl).",
         Path("tests.jsonl"),
     )

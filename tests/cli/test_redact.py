@@ -85,7 +85,7 @@ def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     """A case is masked when it is read; an error message is one more text of the bot's."""
-    results = rehearsed(tmp_path, "--adapter", "bot.py:answer", "--redact", "--offline")
+    results = rehearsed(tmp_path, "--adapter", "bot.py:answer", "--redact", "ON", "--offline")
 
     by_case = {conversation.case.id: conversation for conversation in results.conversations}
     assert set(by_case) == {"masked-001", "q2"}

@@ -198,6 +198,8 @@ def test_what_people_type_is_understood(name: str, typed: Any, means: Any) -> No
         ("prices", {"m": {"input": 1, "cached_input": 2}},
         "--prices m: cached_input is higher than input; write"),
         ("prices", {"m": {"input": -1}}, "--prices m input: must be at least 0; write"),
+        ("runs", "https://shop.example/runs", "is an address; name a folder or file on this machine"),
+        ("tests", "s3://bucket/tests.jsonl", "is an address"), ("language", "jp", "one of ja, en, all"),
         ("limit", "x" * 61, f"--limit {'x' * 57}...: must"), ("limit", "x" * 60, f"--limit {'x' * 60}: must"),
     ],
 )  # fmt: skip
@@ -224,11 +226,21 @@ WRONG: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_numbers_may_be_full_width() -> None:
+def test_numbers_and_words_may_be_full_width_or_capitals() -> None:
     """As an input method for Japanese types them."""
-    settings = load_settings({"limit": "３", "timeout": "１．５", "calls": "６４"})
+    settings = load_settings(
+        {
+            "limit": "３",
+            "timeout": "１．５",
+            "calls": "６４",
+            "language": "ＪＡ",
+            "redact": "OFF",
+            "causes": "Ids",
+        }
+    )
 
     assert (settings.limit, settings.timeout, settings.calls) == (3, 1.5, 64)
+    assert (settings.language, settings.redact, settings.causes) == ("ja", "off", "ids")
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -38,7 +38,7 @@ def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
         ("patience = 2", "patiense = 2", "patiense: not a known key. Did you mean patience, politeness?"),
         ("voice = ", "voise = ", "ja.voise: not a known key. Did you mean voice?"),
         ("questions = 0.35", "questions = 1.5", "questions: must be at most 1."),
-        ("feeling = -1", 'discloses = "now"', "discloses: must be 'at_once', 'when_asked'"),
+        ("feeling = -1", 'discloses = "now"', "discloses: must be one of at_once, when_asked"),
         ("feeling = -1", "pushback = 1", "pushback: must be at least 2."),
         (
             "$question",

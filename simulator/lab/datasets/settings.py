@@ -1,9 +1,9 @@
 """The settings of classes, of outputs and of contests."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from simulator.core.settings import ROWS, AddedSettings, setting
+from simulator.core.settings import ROWS, AddedSettings, Word, setting
 from simulator.core.types import PASSED
 
 
@@ -12,12 +12,12 @@ class DatasetSettings(AddedSettings):
 
     group = ROWS
 
-    choosing: Literal["auto", "likelihood", "generation"] = setting(
+    choosing: Annotated[Literal["auto", "likelihood", "generation"], Word] = setting(
         "How a label is chosen: by its log-likelihood where the endpoint tells, or written.", "auto"
     )
     outputs: str | None = setting("Judges, thresholds per output of a JSON answer (a file).", shape="FILE")
     positive: str | None = setting("Positive label, for F1. Default: 1, yes, or the rarer.", shape="LABEL")
-    scoring: Literal["contest"] | None = setting("contest: five metrics, 1-5, and a total.")
+    scoring: Annotated[Literal["contest"] | None, Word] = setting("contest: five metrics, 1-5, and a total.")
 
     @classmethod
     def implied(cls, values: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
 """The setting of runs that are graded later."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from simulator.core.settings import AddedSettings, Group, setting
+from simulator.core.settings import AddedSettings, Group, Word, setting
 
 
 class ExportSettings(AddedSettings):
@@ -10,7 +10,7 @@ class ExportSettings(AddedSettings):
 
     group = Group("Batches")
 
-    grade: Literal["now", "later"] = setting(
+    grade: Annotated[Literal["now", "later"], Word] = setting(
         "later: only hold the conversations; `grade RUN --batch` grades them at half the price.", "now"
     )
 
