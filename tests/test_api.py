@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 import yaml
 
@@ -118,6 +119,23 @@ def test_cases_are_objects_of_ours_or_tables() -> None:
     assert [result.score for result in results] == [1.0, 1.0, 1.0]
     assert results[0].conversations[0].case == ours[0]
     assert results[1].conversations[0].case.values["since"] == "2026-01-01"
+
+
+def test_cases_are_a_frame_of_pandas_or_questions_alone() -> None:
+    """An empty cell of a frame is no value; a mapping alone is one case."""
+    asks = ["送料は？", "返品は？"]
+    frame = pandas.DataFrame({"question": asks, "reference": [ANSWER, None]})
+    of_frame, of_texts, alone = (
+        [talk.case for talk in evaluate(answer, cases, offline=True, limit=2).conversations]
+        for cases in (frame, asks, {"question": "送料は？"})
+    )
+
+    assert [(case.question, case.references) for case in of_frame] == [
+        ("送料は？", ((ANSWER,),)),
+        ("返品は？", ()),
+    ]
+    assert [case.question for case in of_texts] == asks
+    assert [case.question for case in alone] == ["送料は？"]
 
 
 def test_a_bot_is_called_by_its_own_name() -> None:
@@ -237,7 +255,8 @@ def test_every_public_call_is_tried_here() -> None:
         ({"cases": []}, "the list of cases is empty"),
         ({"offline": False, "target": 80}, "without a key or an endpoint"),
         ({"bot": 3}, "bot is int, not a function"),
-        ({"cases": ["送料は？"]}, "row 1: not an object"),
+        ({"cases": [3]}, "row 1: not an object"),
+        ({"cases": {"train": CASES}}, "row 1: no question column"),
         ({"cases": [*CASES, Case(id="x", question="q", language="ja")]}, "not both"),
         ({"cases": [{"question": "q", "id": float("nan")}], "columns": {"question": "Q"}}, "'Q'"),
     ],

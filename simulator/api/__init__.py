@@ -50,7 +50,9 @@ class Runnable(Protocol):
 
 
 AnyBot: TypeAlias = Callable[..., Any] | Runnable | str | None
-Cases: TypeAlias = str | Path | Iterable[Case] | Iterable[Mapping[str, Any]] | None
+Cases: TypeAlias = (
+    "str | Path | Iterable[Case] | Iterable[Mapping[str, Any]] | Iterable[str] | DataFrame | None"
+)
 
 
 class RunResults:
@@ -186,8 +188,8 @@ def rehearse(bot: AnyBot = None, cases: Cases = None, **options: Unpack[Rehearsa
 
     `bot` is a function that takes a question, or question and history, and returns a text, or a text and its
     passages (docs/bots.md); an object with `invoke`; or the name of an adapter. `cases` is a file, a list of
-    mappings with its columns (docs/questions.md), or a list of `Case`. None for either takes that of
-    rehearsal.toml, else the bundled one. Options are those of the command line.
+    mappings or a pandas frame with its columns (docs/questions.md), a list of questions, or a list of `Case`.
+    None for either takes that of rehearsal.toml, else the bundled one. Options are those of the command line.
 
     Raises InputError for what you can fix, RehearsalError otherwise, and KeyboardInterrupt on Ctrl-C: what is
     done is stored.

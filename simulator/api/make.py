@@ -1,6 +1,6 @@
 """Makes a run from its settings: a new one (api/run.py), or the rest of one (api/resume.py)."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from simulator.cases.cases import GIVEN, CaseObjects
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Protocol, Settings, flag, load_settings, stored_settings
+from simulator.core.types import Case
 from simulator.runner.estimate import Forecast
 from simulator.storage.run_file import find_run, read_run
 
@@ -54,7 +55,7 @@ def make_with_objects(protocol: Protocol, bot: Any, cases: Any, flags: dict[str,
     Raises KeyboardInterrupt where Ctrl-C reached the run, which stored what it had: in a notebook it has to
     reach the cell as well.
     """
-    listed = None if cases is None or isinstance(cases, (str, Path)) else tuple(cases)
+    listed = None if cases is None or isinstance(cases, (str, Path)) else _listed(cases)
     if bot is not None:
         flags["adapter"] = bot if isinstance(bot, str) else _name_of(bot)
     if cases is not None:
@@ -66,6 +67,15 @@ def make_with_objects(protocol: Protocol, bot: Any, cases: Any, flags: dict[str,
     if read_run(finished.path).run.status == "interrupted":
         raise KeyboardInterrupt
     return finished
+
+
+def _listed(cases: Any) -> CaseObjects:
+    """Cases that a program has, one for each row: a text alone is a question."""
+    if hasattr(cases, "to_dict") and hasattr(cases, "notna"):  # pandas; an empty cell is no value
+        cases = cases.astype(object).where(cases.notna(), None).to_dict("records")
+    alone = isinstance(cases, Mapping | Case)
+    rows = (cases,) if alone else cases
+    return tuple({"question": row} if isinstance(row, str) else row for row in rows)
 
 
 def _name_of(bot: object) -> str:
