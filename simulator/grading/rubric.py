@@ -28,7 +28,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
@@ -197,7 +197,7 @@ class JudgeFile(BaseModel):
                     raise ValueError(_("[{language}.fields] {key} is missing", language=language, key=key))
                 # Of a list of items the model is shown what each key of an item means, in the order in which
                 # it thinks.
-                if items and (isinstance(meaning, str) or tuple(meaning) != items):
+                if items and tuple(meaning) != items:
                     msg = _(
                         "[{language}.fields.{key}] must say what {items} are, in order",
                         language=language,
@@ -673,13 +673,9 @@ def within(passages: Sequence[Passage], limit: int) -> tuple[list[Passage], int]
     The first is shown in any case, cut if it must be: of three of 10 characters, 25 hold two, and 1 is left
     out; of three of 30 they hold the first 25 characters of one, and 2 are left out.
     """
-    fitting, room = list[Passage](), limit
     # Whole passages or none: half of one may say the opposite of all of it.
-    for passage in passages:
-        room -= len(passage.text)
-        if room < 0:
-            break
-        fitting.append(passage)
+    lengths = accumulate(len(passage.text) for passage in passages)
+    fitting = [passage for passage, length in zip(passages, lengths, strict=True) if length <= limit]
     if passages and not fitting:
         fitting = [passages[0].model_copy(update={"text": passages[0].text[:limit]})]
     return fitting, len(passages) - len(fitting)

@@ -8,7 +8,7 @@ a limit, or with another file of questions, leaves the history alone.
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
-from math import sqrt
+from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -256,7 +256,7 @@ def _fall(earlier: PastRun, later: PastRun) -> Fall | None:
     best, newest = earlier.score or 0.0, later.score or 0.0
     if not (earlier.interval and later.interval):
         return None
-    chance = sqrt((best - earlier.interval[0]) ** 2 + (later.interval[1] - newest) ** 2)
+    chance = hypot(best - earlier.interval[0], later.interval[1] - newest)
     if best - newest <= chance:
         return None
     return Fall(earlier=earlier.run, later=later.run, by=best - newest, best=best)

@@ -208,10 +208,10 @@ def p_values_below(counts: Floats, gains: Floats, worst: float, noise: float = 0
     # The integral of Imhof over a variable that runs through all orders of magnitude, on an even grid of its
     # logarithm: the sine is the phase of all questions together, the exponential how far they have damped it.
     step = min(_STEP, _STEP_TIMES_ROOT / float(np.max(counts.sum(axis=1), initial=1.0)) ** 0.5)
-    at = _integral_points(step)[:, None] / scale
-    waves = counts @ np.arctan(at * gains).T + np.arctan(at[:, 0] * worst)
-    damping = counts @ np.log1p((at * gains) ** 2).T + np.log1p((at[:, 0] * worst) ** 2)
-    damping += noise * at[:, 0] ** 2
+    at = _integral_points(step) / scale
+    turns = np.outer(gains, at)
+    waves = counts @ np.arctan(turns) + np.arctan(at * worst)
+    damping = counts @ np.log1p(turns**2) + np.log1p((at * worst) ** 2) + noise * at**2
     integral = (np.sin(waves) * np.exp(-damping / 2)).sum(axis=1) * step
     chances: Floats = np.clip(0.5 - integral / np.pi, 0, 1)
     return chances

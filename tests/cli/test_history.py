@@ -12,6 +12,7 @@ from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import Language
 from simulator.report.history import history_report
+from simulator.results.figures import CaseSummary
 from simulator.results.history import (
     History,
     PastRun,
@@ -20,6 +21,7 @@ from simulator.results.history import (
     history_json,
     past_run,
     past_runs,
+    question_courses,
 )
 from simulator.results.summary import figures_of
 from simulator.storage.run_file import read_run
@@ -70,6 +72,8 @@ def test_a_slow_decline_is_flagged() -> None:
     assert "90 █▇▅▅▃▁ 82" in shown(found)
     assert "run-00" in shown(found)
     assert history(series([0.9, 0.86, 0.85])).fall is None
+    # Two half widths of .05 leave .0707 to chance.
+    assert [history(series([0.9, later])).fall is None for later in (0.83, 0.829)] == [True, False]
     few = [a_past(0.9, 0, interval=None), a_past(0.2, 1)]
     assert history(few).fall is history([few[1], few[0]]).fall is None
     sure = history(series([0.9, 0.8], reach=0.0)).fall
@@ -158,6 +162,23 @@ def test_the_figures_are_those_of_the_report() -> None:
     assert past.kind.primary == summary.scores.primary
     assert past.kind.cases == {case.case for case in summary.scores.cases}
     assert set(past.kind.rubric) == set(summary.scores.judges["turn"].rubrics)
+
+
+def test_a_question_is_followed_over_the_runs_that_were_graded_as_the_newest() -> None:
+    """Whatever else was asked in them; what was not graded keeps what it had, and what fell most comes first."""
+
+    def a_run(day: int, kind: RunKind = KIND, **scores: float | None) -> PastRun:
+        cases = (CaseSummary(case, f"{case}?", score, 1, 1, 0) for case, score in scores.items())
+        return a_past(0.5, day, kind=kind, cases=tuple(cases))
+
+    runs = [
+        a_run(1, other(rubric=("q",)), a=1.0, b=1.0), a_run(2, a=0.8, b=0.4),
+        a_run(3, other(cases=frozenset("abc")), a=0.6, b=0.9, c=1.0), a_run(4, a=None, b=0.8),
+    ]  # fmt: skip
+
+    assert [(course.question, course.scores, course.run) for course in question_courses(runs)] == [
+        ("a?", (0.8, 0.6), "run-03"), ("b?", (0.4, 0.9, 0.8), "run-04"), ("c?", (1.0,), "run-03")
+    ]  # fmt: skip
 
 
 def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:

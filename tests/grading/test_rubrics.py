@@ -345,6 +345,10 @@ def test_a_judge_of_ones_own_is_a_file(tmp_path: Path) -> None:
     assert mine.missing(an_exhibit(a_case(references=()))) == "reference"
 
 
+# What the model is to think of first comes first.
+TURNED = MINE.replace('reason = "text"', 'reason = "conflicts"').replace(
+    'reason = "理由"', 'reason = { passages = "資料", reference = "正解" }'
+)
 NO_VERDICT = "must name one of its fields that can be a grade"
 
 
@@ -391,6 +395,7 @@ NO_VERDICT = "must name one of its fields that can be a grade"
             'reason = "conflicts"',
             "[ja.fields.reason] must say what reference, ",
         ),
+        (MINE, TURNED, "[ja.fields.reason] must say what reference, passages are, in order"),
         (
             "\n[en]",
             "\nexamples = [{ reason = 'a', grade = 3, questoin = 'b' }]\n[en]",

@@ -165,6 +165,23 @@ def test_what_calibrate_reads_has_every_reference(references: tuple[str, ...], w
     assert [line["content"] for line in row["history"]] == [first.turns[0].user, first.turns[0].answer.text]
 
 
+def test_what_calibrate_reads_says_of_a_case_what_its_judges_are_told() -> None:
+    """Whether it can be answered, what the customer wants, when a person takes over; else nothing of it."""
+    base = graded(lambda *_: 4)
+    first, second, *_others = base.conversations
+    facts = {"answerable": False, "goal": "解約する", "handover": "required"}
+    silence = {"answerable": None, "goal": None, "handover": "optional"}
+    talks = tuple(
+        talk.model_copy(update={"case": talk.case.model_copy(update=said)})
+        for talk, said in ((first, facts), (second, silence))
+    )
+    lines = as_lines(base.model_copy(update={"conversations": talks})).splitlines()
+    rows = {row["id"]: {key: row[key] for key in facts if key in row} for row in map(json.loads, lines)}
+
+    assert rows[f"{first.id}/1"] == facts
+    assert rows[f"{second.id}/1"] == {}
+
+
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
     """Only blind grades of turns that the judge has graded."""
     base = graded(lambda *_: None)

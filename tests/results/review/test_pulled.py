@@ -128,9 +128,9 @@ def test_two_reviewers_grade_blind() -> None:
     assert said(read("blind", (BLIND, cells))) == [
         at | {"reviewer": "1", "grade": 4, "comment": "丁寧"}, at | {"reviewer": "2", "grade": 2}
     ]  # fmt: skip
-    assert said(read("blind", (BLIND, {"comment_2": "読めません"}))) == [
-        at | {"reviewer": "2", "comment": "読めません"}
-    ]
+    taken = read("blind", (BLIND, {"comment_2": "読めません"}), (BLIND, {"comment_1": " "}))
+    assert said(taken) == [at | {"reviewer": "2", "comment": "読めません"}]
+    assert taken.empty == 1, "of the rows in which nobody wrote"
 
 
 @pytest.mark.parametrize(
