@@ -165,7 +165,7 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 
 def test_a_question_is_followed_over_the_runs_that_were_graded_as_the_newest() -> None:
-    """Whatever else was asked in them; what was not graded keeps what it had, and what fell most comes first."""
+    """Whatever else they asked; what was not graded keeps what it had, and what fell most comes first."""
 
     def a_run(day: int, kind: RunKind = KIND, **scores: float | None) -> PastRun:
         cases = (CaseSummary(case, f"{case}?", score, 1, 1, 0) for case, score in scores.items())
