@@ -58,12 +58,12 @@ def wilcoxon(differences: Sequence[float]) -> float:
         deviation = (extreme - whole / 2) / sqrt(float((ranks.astype(float) ** 2).sum()) / 4)
         return min(1.0, 2 * float(_NORMAL.cdf(deviation)))
     # ways[s]: how many assignments of signs give the positive ranks the sum s. Each rank doubles them, and
-    # with 25 of them 2 ** 25 still fits an integer.
-    ways = np.zeros(whole + 1, dtype=np.int64)
+    # with 25 of them 2 ** 25 still fits an integer. Larger sums are not counted.
+    ways = np.zeros(extreme + 1, dtype=np.int64)
     ways[0] = 1
     for rank in ranks:
         ways[rank:] = ways[rank:] + ways[:-rank]
-    return min(1.0, 2 * int(ways[: extreme + 1].sum()) / (1 << len(ranks)))
+    return min(1.0, 2 * int(ways.sum()) / (1 << len(ranks)))
 
 
 def sign_test(better: int, worse: int) -> float:

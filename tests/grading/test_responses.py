@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core import shelves
 from simulator.core.templates import LANGUAGES
-from simulator.core.types import Answer, Handover, Language, Response, Score, response_in
+from simulator.core.types import Answer, Handover, Language, Passage, Response, Score, response_in
 from simulator.grading.lexical import lexical_score
 from simulator.grading.rubric import Rubric
 from tests.grading.test_shapes import a_reply, graded
@@ -65,12 +65,16 @@ async def test_what_may_mean_two_is_asked_for_again(written: Any) -> None:
 
 
 async def test_a_turn_whose_reference_and_passages_disagree_has_one() -> None:
-    """Nobody knows whether the answer is right; what it does is known all the same."""
-    context = an_exhibit()
-    sides = {"reference": context.references[0], "passages": context.turn.answer.passages[0].text}
-    score, _ = await graded(a_reply(conflicts=[sides], response="declined"), context=context)
+    """Nobody knows whether the answer is right; what it does is known. The first point is the reason."""
+    article = Passage(id="1", text="月額5,280円です。" * 30)
+    context = an_exhibit(turn=a_turn(1, passages=(article,)))
+    sides = {"reference": context.references[0], "passages": article.text}
+    also = {"reference": context.references[0][:4], "passages": "5,280円"}
+    score, _ = await graded(a_reply(conflicts=[sides, also], response="declined"), context=context)
 
     assert (score.state, score.response) == ("skipped", "declined")
+    assert f"正解例：「{context.references[0]}」、資料：「{article.text[:200]}」。" in score.reason
+    assert score.detail["conflicts"] == [sides, also]
 
 
 @pytest.mark.parametrize(("handover", "response"), [("optional", "answered"), ("required", "handed_over")])
