@@ -35,6 +35,11 @@ _MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder in it that only
 if _MEMORY.is_dir() and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC and disk_usage(_MEMORY).free > 2e9:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
+# NLTK takes these along if they are there, a second for each worker, and no test asks it for what needs them.
+NOT_FOR_NLTK = ("scipy", "sklearn")
+# To look for garbage after each 700 objects takes a tenth of the time of tests that write workbooks.
+GARBAGE = 20_000
+
 _NUMBERS = count()
 _LEFT_EMPTY: list[Path] = []
 
@@ -51,6 +56,7 @@ def pytest_collection() -> None:
     """Thousands of tests and all that they import: nothing of it is ever garbage, and it is compiled once."""
     gc.disable()
     sys.dont_write_bytecode = False
+    sys.modules.update(dict.fromkeys(NOT_FOR_NLTK))  # type: ignore[arg-type]
 
 
 # Tests of the core that show the program as a whole, with commands of the lab: help, guides, catalogues.
@@ -120,7 +126,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish() -> None:
     """To look through it for cycles, again and again, would take seconds."""
     gc.freeze()
+    gc.set_threshold(GARBAGE)
     gc.enable()
+    for name in NOT_FOR_NLTK:
+        del sys.modules[name]
     sys.dont_write_bytecode = True  # a test writes a bot twice in a second: what is compiled would be stale
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import openai
 import pytest
 
 from simulator.core.errors import AccessDenied, ModelFailure, Outage
@@ -127,6 +126,8 @@ async def test_to_be_asked_again_at_once_is_believed_twice() -> None:
 
 async def test_the_wait_is_read_from_a_real_answer() -> None:
     """A number or a date, as long as it may be; the past, nonsense and minus are none."""
+    import openai
+
     soon = format_datetime(datetime.now(tz=UTC) + timedelta(seconds=30), usegmt=True)
     told = ["7", "9999", soon, "-3", "nan", "soon", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 99 Foo"]
     refusals = script([Reply(status=429, headers={"retry-after": each}) for each in told])

@@ -15,7 +15,6 @@ from simulator.core.settings import load_settings
 from simulator.core.types import Answer, Case, Conversation, Turn, Usage
 from simulator.lab.harness import tasks
 from simulator.lab.harness.echo import Tokens, tokens_of
-from simulator.lab.harness.grade import number, scores_of
 from simulator.lab.harness.model import Likelihoods, likelihood_summary, logprob_source
 from simulator.lab.harness.tasks import (
     HarnessSession,
@@ -211,6 +210,8 @@ def test_only_an_endpoint_that_tells_of_the_whole_prompt_is_believed() -> None:
 
 def test_every_metric_is_a_share_of_its_scale() -> None:
     """Percent are taken as such, less may be better, what is off the scale is told, and pairs are skipped."""
+    from simulator.lab.harness.grade import number, scores_of  # with lm_eval, which takes a second
+
     values: dict[str, list[Any]] = {
         "rouge": [42.0, 8.0],
         "loss": [0.25, 0.5],
