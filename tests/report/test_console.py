@@ -1,6 +1,7 @@
 """The summary on a terminal."""
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -79,13 +80,16 @@ def test_money_reads_well() -> None:
     assert said(money(Spending(cost_usd=None, known_usd=0.0123))) == "at least 0.0123 USD"
 
 
-def test_the_reason_of_a_red_answer_is_said_to_its_end(command: Command) -> None:
-    """What decides stands last in it, as the figures that are missing; the lines are wrapped."""
-    shown = command("--persona", "angry", "--offline", "--limit", "6", "--language", "en")
-    printed = " ".join(shown.out.split())
+@pytest.mark.parametrize(("language", "readme"), [("ja", "README.ja.md"), ("en", "README.md")])
+def test_the_demo_prints_the_answer_and_the_fix_that_readme_shows(
+    command: Command, root: Path, language: Language, readme: str
+) -> None:
+    """And the reason of every red answer to its end: what decides stands last in it."""
+    shown = command("--persona", "angry", "--offline", "--limit", "6", "--language", language)
+    printed = "".join(shown.out.split())
+    block = (root / readme).read_text(encoding="utf-8").split("```text\n")[1].partition("```")[0]
     red = [score.reason for score in shown.run.scores if score.judge == "turn" and (score.raw or 5) < 3]
 
-    whole = [reason for reason in red if reason in printed]
-
-    assert len(whole) >= 3
-    assert max(map(len, whole)) > 100
+    lines = ["".join(line.split()).removesuffix("…") for line in block.replace("⋮", "").splitlines()]
+    assert [line for line in lines if line not in printed] == []
+    assert sum("".join(reason.split()) in printed for reason in red) >= 3
