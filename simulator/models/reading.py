@@ -120,7 +120,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     for key, value in pairs:
         if value not in values.setdefault(key, []):
             values[key].append(value)
-    return {key: each[0] if len(each) == 1 else each for key, each in values.items()}
+    return {key: different if different[1:] else different[0] for key, different in values.items()}
 
 
 _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_once)  # line breaks within strings are common

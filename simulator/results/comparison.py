@@ -508,7 +508,7 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
     # A run file names the models of a role in one text, joined by commas.
     models, others = (side.run.models.get("user", "").split(", ") for side in (results, other))
     alone = len(models) > 1 and len(others) == 1
-    only = (others[0] if others[0] in models else models[0]) if alone else None
+    only = next((model for model in models if model in others), models[0]) if alone else None
     return {
         (c.case.id, c.persona, c.repeat, "" if alone else c.user_model): c
         for c in results.conversations

@@ -119,7 +119,7 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
         summary = with_standings(summary, settings, settings.runs)
     gate, simulators = _gate_of(results, summary, settings), summary.scores.simulators
     # Where the whole run cannot be judged, its parts by simulator cannot either.
-    if gate.decision is None or gate.incomplete or len(simulators) < 2:
+    if gate.incomplete or len(simulators) < 2:
         return gate
     decisions = dict[str, Decision | None]()
     for model in simulators:

@@ -72,7 +72,7 @@ _OF_THE_REFERENCE: frozenset[MarkKind] = frozenset({"overall", "correctness"})
 # How a grade is held against a limit: below it, or at it as well.
 _Compare = Callable[[float, float], bool]
 # The gravest first, as lists are sorted.
-RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
+RANK: dict[Severity, int] = {severity: rank for rank, severity in enumerate(get_args(Severity))}
 
 
 # The judge that gives a verdict on each rule of the desk, and its verdicts.

@@ -138,17 +138,11 @@ class ReviewedTurn(NamedTuple):
     said: HumanVerdict
 
     @property
-    def confirmed(self) -> bool:
-        """Whether the team says that the red mark is right; to name a cause of it says so, too."""
-        judge_is = self.said.judge_is
-        return self.red and (judge_is == "right" or (judge_is is None and bool(self.said.cause)))
-
-    @property
     def point(self) -> bool:
         """Whether there is something to improve in the bot; nothing where the mark is a false alarm."""
-        if self.red and self.said.judge_is == "wrong":
-            return False
-        return self.confirmed or bool(self.said.cause or self.said.correct_answer)
+        if self.red and self.said.judge_is in ("right", "wrong"):
+            return self.said.judge_is == "right"
+        return bool(self.said.cause or self.said.correct_answer)
 
     @property
     def pending(self) -> bool:

@@ -18,7 +18,7 @@ from simulator.models import patience
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Model
 from simulator.models.connections import Connections
-from simulator.models.network import blocked_by, proxy_for
+from simulator.models.network import blocked_by, client_words, proxy_for
 from simulator.models.pricing import Ledger
 from tests.commands import Command
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at
@@ -401,6 +401,16 @@ async def test_a_certificate_of_ones_own_is_trusted_when_told(
         " set SSL_CERT_FILE to the certificate (PEM) of its issuer, usually your company"
     )
     assert server.counts["chat"] == 1
+
+
+@pytest.mark.parametrize(
+    ("cause", "words"),
+    [("", "OSError"), ("no\n route", "no route"), ("x" * 200, "x" * 200), ("x" * 201, "x" * 200 + " …"),
+     ("cause " * 50, "cause " * 33 + "…")],
+)  # fmt: skip
+def test_what_a_client_says_is_cut_between_words(cause: str, words: str) -> None:
+    """After 200 characters; where it says nothing its kind has to do."""
+    assert client_words(OSError(cause)) == words
 
 
 async def test_https_where_http_is_spoken_is_told() -> None:

@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 from simulator import open_run
+from simulator.core.settings import stored_settings
+from simulator.results.gate import gate_of
+from simulator.results.summary import figures_of
+from simulator.storage.run_file import find_run, read_run
 from tests.commands import Command
 from tests.servers.faults import Reply, error
 from tests.servers.openai import serve
@@ -88,6 +92,11 @@ def test_the_gate_is_undecided_where_they_disagree(command: Command) -> None:
         (1, "undecided", False), (1, "undecided", False), (0, "passed", True), (0, "passed", True)
     ]  # fmt: skip
     assert [reason in done.json["reasons"] for done in runs] == [True, True, False, False]
+    # With a conversation missing nothing is decided, and nobody is compared.
+    whole = read_run(find_run("latest", Path("runs")))
+    cut, settings = whole.model_copy(update={"planned": 13}), stored_settings(whole.run.settings)
+    gate = gate_of(cut, figures_of(cut, settings), settings)
+    assert [finding.problem for finding in gate.findings] == ["unfinished"]
 
 
 def test_a_run_goes_on_with_who_is_missing(command: Command, customers: Customers) -> None:

@@ -101,7 +101,7 @@ def test_each_drawn_turn_knows_its_chance(near: int, clear: int, chances: dict[f
 
 
 def test_no_turn_without_answer_or_grade_is_drawn() -> None:
-    """There is nothing to compare; another judge that makes it red leaves the deciding one in doubt."""
+    """There is nothing to compare; where another judge or model makes it red, its own is in doubt."""
     grades = [1.0] * 60
     results = a_result(grades_of(grades), judges=("turn", "groundedness"))
     silent, blank, *others = results.conversations
@@ -114,19 +114,24 @@ def test_no_turn_without_answer_or_grade_is_drawn() -> None:
         blank.model_copy(update={"turns": (empty,)}),
         *others,
     )
-    ungraded, doubted = others[0].id, others[1].id
+    ungraded, doubted, disputed = (talk.id for talk in others[:3])
     low = {"value": 0.2, "raw": 1.0}
     scores = [
         score.model_copy(update=low if (score.judge, score.conversation) == ("groundedness", doubted) else {})
         for score in results.scores
         if (score.judge, score.conversation) != ("turn", ungraded)
     ]
+    scores += [
+        score.model_copy(update={"judge": "turn@other"} | (low if score.conversation == disputed else {}))
+        for score in scores
+        if score.judge == "turn"
+    ]
     results = results.model_copy(update={"conversations": talks, "scores": tuple(scores)})
     sample = blind_sample(results, summed(results, ("turn", "groundedness")))
 
     assert len(sample) == 40
     assert not {silent.id, blank.id, ungraded} & {talk for talk, _turn in sample}
-    assert sample[doubted, 1] == 1.0
+    assert sample[doubted, 1] == sample[disputed, 1] == 1.0
 
 
 @pytest.mark.parametrize(("turns", "reviewers", "enough"), [(9, 1, False), (9, 2, False), (10, 1, True)])
