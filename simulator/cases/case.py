@@ -31,6 +31,8 @@ from simulator.text.typography import language_of
 
 # The question of a case from a data set of graded answers without questions.
 NO_QUESTION = "-"
+# Names for a column of questions that an error lists.
+_LISTED = 6
 # A name of a column that is a question itself, in a table without names.
 _ASKS = re.compile(r"[?？。]\s*$")
 # The fields that a row prepared for later questions may have; with any other one its question was forgotten.
@@ -157,7 +159,7 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
     what = _(
         "no question column. Found: {columns}. Rename one of them to one of: {names}.",
         columns=tuple(map(quote, columns[:20])),
-        names=both(", ".join(filter(str.isascii, every)), ", ".join(every)),
+        names=both(", ".join([*filter(str.isascii, every)][:_LISTED]), ", ".join(every[:_LISTED])),
     )
     line = row.line if row.heading is None else row.heading
     return RowFault(path, row._replace(line=line), sentences(what, *_advice(row)))

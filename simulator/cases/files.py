@@ -59,6 +59,8 @@ _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _KANJI_PAIR = re.compile("[^\x00-\x7f｡-ﾟ]{2}")
 # What Python's cp932 lets pass though Windows does not write it.
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
+# How the Japanese of old mails begins (ISO-2022-JP), which is ASCII to all other encodings.
+_JIS = b"\x1b$"
 # What a file begins with that is no text, whatever its name says: office programs, old and new, and PDF.
 _BINARY = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"%PDF")
 
@@ -101,7 +103,7 @@ def _decoded(path: Path, data: bytes) -> str:
     """
     is_utf16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     line = 1
-    for encoding in ("utf-16",) if is_utf16 else ("utf-8-sig", "cp932"):
+    for encoding in ("utf-16",) if is_utf16 else () if _JIS in data else ("utf-8-sig", "cp932"):
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError as error:

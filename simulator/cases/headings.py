@@ -61,6 +61,9 @@ def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     return {word: meaning for meaning, several in words.items() for word in several}
 
 
+# Soft hyphen, signs of no width, byte order mark.
+_UNSEEN = r"\u00ad\u200b-\u200f\u2060\ufeff"
+_IN_TWO_LANGUAGES = re.compile(r"[/／\n]")
 # A header that stands in brackets as a whole.
 _IN_BRACKETS = re.compile(r"[【「『〔《<\[]([^【】「」『』〔〕《》<>\[\]]+)[】」』〕》>\]]")
 
@@ -69,9 +72,12 @@ _IN_BRACKETS = re.compile(r"[【「『〔《<\[]([^【】「」『』〔〕《�
 def normalised(header: str) -> str:
     """A header without differences in width, case, spaces, `_`, `-`, a final dot and a note in brackets.
 
-    Brackets around all of it, and a mark before it, make no difference either: 【質問】, ■質問.
+    Brackets around all of it, a mark before it, and signs that nobody sees make no difference either:
+    【質問】, ■質問. A name that begins with `__` is a program's own (`__expected` of promptfoo) and stays.
     """
-    plain = unicodedata.normalize("NFKC", header).casefold().strip()
+    plain = re.sub(f"[{_UNSEEN}]", "", unicodedata.normalize("NFKC", header)).casefold().strip()
+    if plain.startswith("__"):
+        return plain
     plain = plain.lstrip("■◆●▼◇□・") or plain
     if around := _IN_BRACKETS.fullmatch(plain):
         plain = around[1]
@@ -92,8 +98,15 @@ class Headings:
 
     def field_of(self, header: str) -> str | None:
         """The field that a header means, or None."""
-        place = self._places.get(normalised(header))
+        place = self._place(header)
         return place and place[0]
+
+    def _place(self, header: str) -> tuple[str, int] | None:
+        """The field that a header means, in one language or in two: 質問 / Question."""
+        names = [header, *(_IN_TWO_LANGUAGES.split(header) if _IN_TWO_LANGUAGES.search(header) else ())]
+        whole, *parts = (self._places.get(normalised(name)) for name in names)
+        same = len({part and part[0] for part in parts}) == 1
+        return whole or (parts[0] if same else None)
 
     def columns_of(self, headers: Iterable[str]) -> dict[str, str]:
         """By field the header that means it; of several, the one whose name leads in the table."""
@@ -101,19 +114,32 @@ class Headings:
 
     def _in_order(self, headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         """The headers that mean a field, each with the field, in the order of the table's names."""
-        places = [(header, self._places.get(normalised(header))) for header in headers]
+        places = [(header, self._place(header)) for header in headers]
         known = [(place[1], header, place[0]) for header, place in places if place]
         return tuple((header, field) for _rank, header, field in sorted(known, key=itemgetter(0)))
 
 
 CASE_HEADINGS = Headings(COLUMNS)
 MESSAGE_HEADINGS = Headings(NAMES["message"])
+ARTICLE_HEADINGS = Headings(NAMES["article"])
+# Characters of a column name; what is longer is a question.
+_LONGEST_NAME = 30
 _EXTRA = frozenset(map(normalised, NAMES["extra"]["names"]))
 
 
 def field_of(header: str) -> str | None:
     """The field of a case that a header means, or None."""
     return CASE_HEADINGS.field_of(header)
+
+
+def meanings(texts: Iterable[str]) -> set[str]:
+    """What these texts mean as names of columns in files of any kind; nothing where one is no name."""
+    several = [*texts]
+    if any(len(text) > _LONGEST_NAME for text in several):
+        return set()
+    tables = (CASE_HEADINGS, MESSAGE_HEADINGS, ARTICLE_HEADINGS)
+    fields = (next(filter(None, (table.field_of(text) for table in tables)), "") for text in several)
+    return {*fields} - {""}
 
 
 def is_extra(header: str) -> bool:
@@ -151,9 +177,13 @@ def is_missing(field: str, value: JsonValue, *, in_table: bool) -> bool:
     return is_empty(value)
 
 
+# What nobody sees: also the mark by which DOS ended a text.
+_BLANK = re.compile(rf"[\s\x1a{_UNSEEN}]*")
+
+
 def is_empty(value: JsonValue) -> bool:
     """Whether a value is null, an empty list or object, or blank text."""
-    return not value.strip() if isinstance(value, str) else value is None or value in ([], {})
+    return bool(_BLANK.fullmatch(value)) if isinstance(value, str) else value is None or value in ([], {})
 
 
 def has_question(headers: Iterable[str]) -> bool:

@@ -20,7 +20,7 @@ from pathlib import Path
 from simulator.cases.chunks import chunks
 from simulator.cases.documents import Document, text_document
 from simulator.cases.files import MAX_TEXT, WORKBOOKS, plain_suffix, read_text
-from simulator.cases.headings import NAMES, Headings, is_empty
+from simulator.cases.headings import ARTICLE_HEADINGS, NAMES, is_empty
 from simulator.cases.office import pdf_document, word_document
 from simulator.cases.row import Row, RowFault, raise_faults
 from simulator.cases.rows import read_rows
@@ -38,8 +38,6 @@ _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
 _READABLE = _TEXTS | frozenset(_OFFICE) | _PAGES | WORKBOOKS | _ROWS
 KINDS = _("Markdown, text, HTML, CSV, JSONL, Excel, Word or PDF, each also as .gz")
-
-_HEADINGS = Headings(NAMES["article"])
 
 
 def read_knowledge(path: str | Path) -> Iterator[Passage]:
@@ -209,13 +207,13 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
 
 
 def _has_text(headers: Iterable[str]) -> bool:
-    return not {"text", "answer"}.isdisjoint(map(_HEADINGS.field_of, headers))
+    return not {"text", "answer"}.isdisjoint(map(ARTICLE_HEADINGS.field_of, headers))
 
 
 def _by_field(row: Row) -> tuple[dict[str, str], str]:
     """The texts of a row by what they are, and the first column that should hold its text and does not."""
     said, unusable = dict[str, str](), ""
-    for header, field in _HEADINGS.in_order(tuple(row.values)):
+    for header, field in ARTICLE_HEADINGS.in_order(tuple(row.values)):
         value = row.values[header]
         if isinstance(value, (str, int, float)):
             if not is_empty(value):

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cases.headings import choice_columns, columns_by_field, field_of
+from simulator.cases.headings import choice_columns, columns_by_field, field_of, meanings
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, printable, quote
 
@@ -166,10 +166,6 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
     return names
 
 
-# Characters of a column name; what is longer is a question.
-_LONGEST_NAME = 30
-
-
 def is_lower_heading(upper: Sequence[str], lower: Sequence[str], fits: Fits, *, spans: bool = False) -> bool:
     """Whether the row below a heading is the row of column names, under groups of columns.
 
@@ -181,11 +177,8 @@ def is_lower_heading(upper: Sequence[str], lower: Sequence[str], fits: Fits, *, 
     consist of column names.
     """
     names = [text.strip() for text in lower]
-    if not fits(names) or any(len(name) > _LONGEST_NAME for name in names):
-        return False
-    fields = [field for name in names if name and (field := field_of(name))]
     under_none = any(
         name and not (upper[column].strip() if column < len(upper) else "")
         for column, name in enumerate(names)
     )
-    return len(set(fields)) > 1 and (spans or under_none)
+    return fits(names) and len(meanings(names)) > 1 and (spans or under_none)

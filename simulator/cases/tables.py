@@ -7,7 +7,8 @@ questions.jsonl        -> json_rows
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -16,18 +17,18 @@ from simulator.cases.files import DELIMITERS, OBJECTS, WORKBOOKS, plain_suffix, 
 from simulator.cases.formats import choice_rows
 from simulator.cases.row import (
     MAX_CELL,
-    MAX_COLUMNS,
     CutOff,
     Fits,
     Row,
     RowFault,
     Rows,
+    WorkbookSheet,
+    WorksheetRow,
     check_columns,
     column_names,
-    is_lower_heading,
 )
 from simulator.cases.structured import json_rows
-from simulator.cases.workbooks import workbook_rows
+from simulator.cases.workbooks import MOST_TITLE_ROWS, column_row, heading_row, workbook_rows
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, sentences
 
@@ -36,6 +37,10 @@ ACCEPTED = _("CSV, TSV, JSONL, JSON or Excel (.xlsx), each also as .gz")
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 # What Excel writes as the first line of a CSV to name its delimiter.
 _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+# How Excel keeps the zeros of a number in a CSV: ="0120".
+_TEXT_FORMULA = re.compile(r'="([^"]*)"')
+# What begins like objects is JSON, whatever its file is called.
+_OBJECTS = re.compile(r'\s*\[?\s*\{\s*"')
 Cells = tuple[int, list[str] | RowFault]
 
 
@@ -43,11 +48,11 @@ def file_rows(path: Path, fits: Fits) -> Rows:
     """The rows of a file of any kind; `fits` says whether column names make sense."""
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
-    if suffix in DELIMITERS:
-        return table_rows(path, read_text(path), DELIMITERS[suffix], fits)
+    if suffix in DELIMITERS and not _OBJECTS.match(text := read_text(path)):
+        return table_rows(path, text, DELIMITERS[suffix], fits)
     if suffix in WORKBOOKS:
         return workbook_rows(file, sheet, fits)
-    if suffix in OBJECTS:
+    if suffix in OBJECTS | DELIMITERS.keys():
         return json_rows(path, read_text(path))
     raise _unknown_kind(path, suffix)
 
@@ -84,31 +89,38 @@ def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
 def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
     """The rows below the column names; `fits` says whether a delimiter makes sense of these.
 
-    A row with more cells than names is a fault, unless the further ones are blank: nearly always a text with
-    a comma in it lacks its quotation marks. Missing cells at the end are missing values. A first line `sep=;`
-    names the delimiter and is no row.
+    Titles may stand above the names, and the names again between the rows. A row with more cells than names
+    is a fault, unless the further ones are blank: nearly always a text with a comma in it lacks its quotation
+    marks. Missing cells at the end are missing values. A first line `sep=;` names the delimiter and is no
+    row.
     """
     csv.field_size_limit(MAX_CELL)  # a recorded context can be longer than what it stops at
     header: list[str] = []
     heading = 0
     constants: dict[str, JsonValue] = {}
     named = _NAMED_DELIMITER.fullmatch(next(_lines(text), ""))
-    delimiter = named[1] if named else _delimiter(text, delimiter, fits)
-    rows = _lines_of_cells(path, _lines(text), delimiter)
+    rows = _lines_of_cells(path, text, named[1] if named else _delimiter(path, text, delimiter, fits))
     if named:
         next(rows, None)
-    for line, cells in _with_one_heading(rows, fits):
+    head = [*islice(rows, MOST_TITLE_ROWS)]
+    sheet = _sheet(head)
+    start = heading_row(sheet, fits)
+    for place, (line, cells) in enumerate(chain(head, rows)):
+        if isinstance(cells, CutOff):
+            raise cells
         if isinstance(cells, RowFault):
             yield cells
             continue
+        if place < start or [cell.strip() for cell in cells] == header:
+            continue
         if not header:
             check_columns(path, line, len(cells))
-        if not header and not fits(cells) and (reader := choice_rows()):
-            header, constants = reader.unnamed(path, cells)
             heading = line
-        if not header:
-            header, heading = column_names(path, line, cells), line
-            continue
+            if column_row(sheet, fits) is None and (reader := choice_rows()):
+                header, constants = reader.unnamed(path, cells)
+            if not header:
+                header = column_names(path, line, cells)
+                continue
         if any(map(str.strip, cells[len(header) :])):
             what = _(
                 "{cells} cells under {names} column names;"
@@ -122,28 +134,26 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
         yield Row(line, values | constants, heading)
 
 
-def _with_one_heading(rows: Iterator[Cells], fits: Fits) -> Iterator[Cells]:
-    """The rows of a table; of a heading of two rows, groups of columns above names, only the lower one."""
-    first, second = next(rows, None), next(rows, None)
-    is_group = False
-    if first and second:
-        upper, lower = first[1], second[1]
-        is_group = (
-            isinstance(upper, list) and isinstance(lower, list) and is_lower_heading(upper, lower, fits)
+def _sheet(rows: Iterable[Cells]) -> WorkbookSheet:
+    """The rows as a worksheet has them, which tells the column names from titles."""
+    texts = (
+        (
+            line,
+            {}
+            if isinstance(cells, RowFault)
+            else {n: cell for n, cell in enumerate(cells, 1) if cell.strip()},
         )
-    if first and not is_group:
-        yield first
-    if second:
-        yield second
-    yield from rows
+        for line, cells in rows
+    )
+    return WorkbookSheet("", tuple(WorksheetRow(*row) for row in texts))
 
 
-def _lines_of_cells(path: Path, lines: Iterator[str], delimiter: str) -> Iterator[Cells]:
+def _lines_of_cells(path: Path, text: str, delimiter: str) -> Iterator[Cells]:
     """The filled rows with the lines they begin on; an unclosed quotation swallows the rest of the file.
 
     So that one fault ends the reading, where all others are told row by row.
     """
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    reader = csv.reader(_lines(text), delimiter=delimiter, strict=True, skipinitialspace=True)
     start = 1
     while True:
         try:
@@ -156,13 +166,17 @@ def _lines_of_cells(path: Path, lines: Iterator[str], delimiter: str) -> Iterato
             # An open quotation mark: the rest of the file is one cell, and there is no next row.
             if str(error) == "unexpected end of data":
                 cut = _("Or the file ends in the middle of this: it was cut off. Export or copy it again.")
-                raise CutOff(path, start, sentences(what, cut)) from None
+                yield start, CutOff(path, start, sentences(what, cut))
+                return
             yield start, RowFault(path, start, what)
             cells = []
         if cells is None:
             return
         if any(map(str.strip, cells)):
-            yield start, cells
+            yield (
+                start,
+                [formula[1] if (formula := _TEXT_FORMULA.fullmatch(cell)) else cell for cell in cells],
+            )
         start = reader.line_num + 1
 
 
@@ -175,15 +189,16 @@ def _lines(text: str) -> Iterator[str]:
         start = end
 
 
-def _delimiter(text: str, usual: str, fits: Fits) -> str:
-    """The usual delimiter of the file type, unless the header fits only with another one."""
+def _delimiter(path: Path, text: str, usual: str, fits: Fits) -> str:
+    """The delimiter with which the header fits, the usual one of the file type first.
+
+    Where it fits with none, the one that parts the first row most.
+    """
     # The one that the suffix promises is tried first: a header of one column fits with any of them.
-    for delimiter in (usual, ",", "\t", ";"):
-        try:
-            rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
-            first = next((row for row in rows if any(map(str.strip, row))), [])
-            if len(first) > MAX_COLUMNS or fits(first):
-                return delimiter
-        except csv.Error:
-            continue
-    return usual
+    parted: dict[str, int] = {}
+    for delimiter in (usual, ",", "\t", ";", "|"):
+        sheet = _sheet(islice(_lines_of_cells(path, text, delimiter), MOST_TITLE_ROWS))
+        if column_row(sheet, fits) is not None:
+            return delimiter
+        parted[delimiter] = len(sheet.lines[0].texts) if sheet.lines else 0
+    return max(parted, key=lambda delimiter: parted[delimiter])

@@ -13,7 +13,7 @@ from unicodedata import normalize
 from pydantic import JsonValue
 
 from simulator.cases.files import read_archive, readable_or_error
-from simulator.cases.headings import field_of
+from simulator.cases.headings import field_of, meanings
 from simulator.cases.row import (
     Fits,
     LeftOut,
@@ -30,7 +30,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, quote
 
 # Column names stand below at most this many rows of titles and notes.
-_MOST_TITLE_ROWS = 30
+MOST_TITLE_ROWS = 30
 # Worksheets that an error names.
 _MOST_NAMES = 20
 
@@ -66,13 +66,12 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
     title = sheet.name if named else ""
     if not sheet.lines:
         return
-    top = column_row(sheet, fits)
-    start = _first_wide(sheet.lines) if top is None else top
-    head = sheet.lines[start]
+    head = sheet.lines[heading_row(sheet, fits)]
     place = Row(head.number, {}, sheet=title)
     check_columns(path, place, max(head.texts, default=0))
-    names = column_names(path, place, _cells(head))
-    for line in sheet.lines[start + 1 :]:
+    header = cells_of(head)
+    names = column_names(path, place, header)
+    for line in sheet.lines[sheet.lines.index(head) + 1 :]:
         if line.hidden:
             yield LeftOut(path, Row(line.number, {}, sheet=title), "hidden")
             continue
@@ -88,34 +87,45 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
         if faults:
             name, what = next(iter(faults.items()))
             what = _("column {column}: {problem:sentence}", column=quote(name), problem=what)
-        yield RowFault(path, row, what) if faults else row
+        if cells_of(line) != header:  # which long lists repeat
+            yield RowFault(path, row, what) if faults else row
+
+
+def heading_row(sheet: WorkbookSheet, fits: Fits) -> int:
+    """The index of the line with the column names; where none fits, of the first with several texts."""
+    top = column_row(sheet, fits)
+    return _first_wide(sheet.lines) if top is None else top
 
 
 def column_row(sheet: WorkbookSheet, fits: Fits) -> int | None:
-    """The index of the line with the column names: the first that fits, if possible one with several.
+    """The index of the line with the column names, below titles and notes; None when no line fits.
 
-    Of two rows of names the lower one counts: where a name is merged downwards over a second row, or stands
-    above several names of it. None when no line fits. At most `_MOST_TITLE_ROWS` filled rows are looked at.
+    A row of data in which a name happens to stand (質問 under 種別) is none: names are wider than all above
+    them, or several. Of two rows of names the lower one counts: where a name is merged downwards over a
+    second row, or stands above several names of it. At most `MOST_TITLE_ROWS` filled rows are looked at.
     """
-    tops = [
-        line
-        for line in sheet.lines[:_MOST_TITLE_ROWS]
-        if fits([text.strip() for text in line.texts.values()])
-    ]
-    if not tops:
+    top: WorksheetRow | None = None
+    widest = 0
+    for line in sheet.lines[:MOST_TITLE_ROWS]:
+        texts = [text.strip() for text in line.texts.values()]
+        names, is_wider = len(meanings(texts)), len(texts) > widest
+        is_below = is_wider and names > (top is not None and len(top.texts) > 1)
+        if fits(texts) and (is_below if top else is_wider or names > 1 or len(texts) == 1):
+            top = line
+        widest = max(widest, len(texts))
+    if top is None:
         return None
-    top = tops[_first_wide(tops)]
     last = max([top.number, *(sheet.below.get((top.number, column), 0) for column in top.texts)])
     start = max(place for place, line in enumerate(sheet.lines) if top.number <= line.number <= last)
     if start + 1 < len(sheet.lines):
         upper, lower = sheet.lines[start], sheet.lines[start + 1]
         spans = any((upper.number, column) in sheet.wide for column in upper.texts)
-        if is_lower_heading(_cells(upper), _cells(lower), fits, spans=spans):
+        if is_lower_heading(cells_of(upper), cells_of(lower), fits, spans=spans):
             return start + 1
     return start
 
 
-def _cells(line: WorksheetRow) -> list[str]:
+def cells_of(line: WorksheetRow) -> list[str]:
     """The texts of a row by column, with empty ones where it has none."""
     return [line.texts.get(column, "") for column in range(1, max(line.texts, default=0) + 1)]
 
