@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from simulator.cases.dialogues import columns_of_turns, is_dialogue
-from simulator.cases.fields import READERS, FileCell, read_cell, text
+from simulator.cases.dialogues import columns_of_turns, is_dialogue, lines_of
+from simulator.cases.fields import READERS, FileCell, decoded, read_cell, speaker, text
 from simulator.cases.formats import choice_rows
 from simulator.cases.headings import (
     COLUMNS,
@@ -23,6 +23,7 @@ from simulator.cases.headings import (
     is_missing,
     takes_columns,
 )
+from simulator.cases.logs.values import asked_in
 from simulator.cases.row import LeftOut, Row, RowFault
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, both, quote, sentences
@@ -93,7 +94,7 @@ def _with_dialogue(path: Path, row: Row) -> Row:
     """The row with the columns of its dialogue in place of its turns; what it says of itself goes first."""
     columns = row.columns
     if "turns" not in columns:
-        return row
+        return _with_question(row, columns.get("question", ""))
     turns = FileCell(columns["turns"], row.values[columns["turns"]], row.cells)
     others = {column: value for column, value in row.values.items() if field_of(column) != "turns"}
     question = ""
@@ -107,6 +108,20 @@ def _with_dialogue(path: Path, row: Row) -> Row:
     reader = partial(columns_of_turns, question=question, has_answer=has_answer)
     said = read_cell(path, row, turns, reader)
     return row._replace(values={name: said[name] for name in said if name not in columns} | others)
+
+
+def _with_question(row: Row, column: str) -> Row:
+    """The row with the question of an object, or of messages, in its place; earlier ones are history."""
+    value = decoded(row.values.get(column)) if row.cells else row.values.get(column)
+    earlier, question = asked_in(value) if isinstance(value, (dict, list)) else ([], "")
+    if not question:
+        return row
+    said: dict[str, JsonValue] = {}
+    if earlier:
+        said["history"] = [{"role": speaker(line.role), "content": line.text} for line in earlier]
+    if (lines := lines_of(value)) and lines[-1].role != "user":
+        said["answer"] = lines[-1].text
+    return row._replace(values=said | row.values | {column: question})
 
 
 def _check_question(path: Path, row: Row, names: Collection[str]) -> None:

@@ -11,9 +11,7 @@ What the bot said is its recorded answer and never a right one: right answers ar
 within JSON and as Python literals (pandas): what is no line is passed over.
 """
 
-import ast
 import contextlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,13 +21,11 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cases.fields import READERS, FileCell, role_of, speaker, text, text_of
+from simulator.cases.fields import READERS, FileCell, decoded, role_of, speaker, text, text_of
 from simulator.cases.headings import columns_by_field, is_empty
 from simulator.core.messages import _, quote
 from simulator.core.tool_calls import speaks_for_customer, tool_calls_in, tool_calls_of
 
-# JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
-_LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 # Keys of a message that may say who speaks, and those that hold what is said, likeliest first.
 WHO = ("role", "from", "sender", "sender_type", "author", "speaker")
 _SAID = ("content", "parts", "value", "text", "contents", "message")
@@ -341,27 +337,6 @@ def with_besides(line: LogLine, record: Mapping[str, Any]) -> LogLine:
         passages=tuple(zip(names, contexts, strict=True)),
         error=record[columns["error"]] if "error" in columns else line.error,
     )
-
-
-def decoded(value: Any) -> Any:
-    """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
-
-    A table made by pandas holds Python literals, which are read as safely.
-    """
-    for _layer in range(_LAYERS):
-        if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
-            break
-        text = value.strip()
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
-                break
-            try:
-                value = ast.literal_eval(text)
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                break
-    return value
 
 
 def inner(value: Any, key: str) -> dict[str, Any]:

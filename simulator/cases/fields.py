@@ -10,6 +10,7 @@ Two kinds of cells are read: those of a table, where every value is text and a l
     error        "Timed out after 30 s"      -> a timeout; "none" -> no error
 """
 
+import ast
 import contextlib
 import json
 import re
@@ -34,6 +35,7 @@ _BULLET = re.compile(r"\A(?:[*•・●○]\s*|-\s+|[(（]?\d{1,2}[.)．）、]\
 # In these columns of a table a line break separates items; in others it belongs to the text.
 _ONE_PER_LINE = frozenset(map(normalised, ("references", "ground_truths", "reference_answers")))
 _BARS, _BARS_AND_LINES = r"\|", r"[|｜\n]"
+_ANSWERED = frozenset(NAMES["logs"]["answered"])
 _EXCEL_ERRORS, _NO_ERROR = (frozenset(NAMES["words"][name]) for name in ("excel_errors", "no_error"))
 _ROLES: Mapping[str, str] = by_word(NAMES["speakers"])
 _LANGUAGES: Mapping[str, Language] = by_word(NAMES["languages"])
@@ -47,6 +49,8 @@ _TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切�
 # Keys that hold a text of a message, likeliest first, and lists within each other that hold none any more.
 _TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
 _DEEPEST = 12
+# JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
+_LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 _SPEAKERS = "|".join(word for role in ("user", "assistant") for word in NAMES["history"][role])
 # Who speaks, at the beginning of a line or behind a slash or a bar, before a colon of any width.
 _SPEAKER = re.compile(rf"(?:^|\n|\s/\s|[|／｜])[ \t　]*({_SPEAKERS})[ \t　]*[:：]", re.IGNORECASE)
@@ -199,8 +203,9 @@ def references(cell: FileCell) -> tuple[tuple[str, ...], ...]:
     tuple.
     """
     value = _json(cell)
-    if isinstance(value, dict):  # one answer, whatever bars are in it
-        value = [cell.value if isinstance(cell.value, str) else value]
+    if isinstance(value, dict):
+        # An answer in JSON stays as it is written, whatever bars are in it.
+        value = _answers_in(value) or [cell.value if isinstance(cell.value, str) else value]
     if not isinstance(value, list):
         # In `references` and its like a line break separates answers, in `reference` it belongs to one.
         separator = _BARS_AND_LINES if normalised(cell.column) in _ONE_PER_LINE else _BARS
@@ -212,8 +217,21 @@ def references(cell: FileCell) -> tuple[tuple[str, ...], ...]:
     return tuple(by_turn) if any(by_turn) else ()
 
 
+def _answers_in(value: JsonValue) -> list[JsonValue]:
+    """The answers in an object that has nothing else in it; none of one that is an answer itself.
+
+    {"answer": "5 yen"} and, as in SQuAD, {"text": ["5 yen", "¥5"], "answer_start": [0, 9]}.
+    """
+    names = [*value.keys() - {"answer_start"}] if isinstance(value, dict) else []
+    held = value[names[0]] if isinstance(value, dict) and len(names) == 1 and names[0] in _ANSWERED else None
+    # SQuAD has an empty list where the text does not say.
+    return [held] if isinstance(held, str) else (held or [""]) if isinstance(held, list) else []
+
+
 def _right_answer(value: JsonValue) -> str:
-    return (_json_text(value) if isinstance(value, (dict, list)) else _plain(value)).strip()
+    inside = _answers_in(value)
+    answer = inside[0] if len(inside) == 1 else value
+    return (_json_text(answer) if isinstance(answer, (dict, list)) else _plain(answer)).strip()
 
 
 def _json_text(value: JsonValue) -> str:
@@ -299,22 +317,40 @@ def text_of(content: Any, depth: int = 0) -> str:
     return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
 
 
+def decoded(value: Any) -> Any:
+    """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
+
+    A table made by pandas holds Python literals, which are read as safely.
+    """
+    for _layer in range(_LAYERS):
+        if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
+            break
+        text = value.strip()
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
+                break
+            try:
+                value = ast.literal_eval(text)
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                break
+    return value
+
+
 def _json(cell: FileCell) -> JsonValue:
     """The list or object written inside a table cell, or the value itself."""
     if not isinstance(cell.value, str) or not cell.in_table or cell.value.strip()[:1] not in {"[", "{"}:
         return cell.value
-    try:
-        value: JsonValue = json.loads(cell.value)
-    except (ValueError, RecursionError):
-        # A text may begin with a bracket (「[重要] 本日休業」); what begins like a list of texts and is none
-        # is a mistake.
-        if re.match(r"""\s*(\[\s*["\[{]|\{\s*")""", cell.value):
-            msg = _(
-                "begins like a JSON list but is not one; inside a CSV cell write every quotation mark twice"
-            )
-            raise ValueError(msg) from None
-        return cell.value
-    return value
+    value: JsonValue = decoded(cell.value)
+    if isinstance(value, (list, dict)):
+        return value
+    # A text may begin with a bracket (「[重要] 本日休業」); what begins like a list of texts and is none is a
+    # mistake.
+    if re.match(r"""\s*(\[\s*["\[{]|\{\s*")""", cell.value):
+        msg = _("begins like a JSON list but is not one; inside a CSV cell write every quotation mark twice")
+        raise ValueError(msg)
+    return cell.value
 
 
 def _items(cell: FileCell, separator: str = _BARS_AND_LINES) -> tuple[str, ...]:

@@ -157,10 +157,19 @@ def files_of(path: Path) -> list[Path]:
     """The file itself; the data files of a folder; several that stand there with commas between them."""
     if path.is_dir():
         return sorted(
-            file for file in path.rglob("*") if plain_suffix(file) in _DATA_FILES and file.is_file()
+            file
+            for file in path.rglob("*")
+            if plain_suffix(file) in _DATA_FILES
+            and not any(map(is_hidden, file.relative_to(path).parts))
+            and file.is_file()
         )
     several = [Path(name.strip()) for name in str(path).split(",")]
     return several if len(several) > 1 and all(file.is_file() for file in several) else [path]
+
+
+def is_hidden(name: str) -> bool:
+    """Dot files, and files that Office and macOS leave beside documents."""
+    return name.startswith((".", "~$", "__MACOSX"))
 
 
 def plain_suffix(path: Path) -> str:

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from simulator.cases.chunks import chunks
 from simulator.cases.documents import Document, text_document
-from simulator.cases.files import MAX_TEXT, WORKBOOKS, plain_suffix, read_text
+from simulator.cases.files import MAX_TEXT, WORKBOOKS, is_hidden, plain_suffix, read_text
 from simulator.cases.headings import ARTICLE_HEADINGS, NAMES, is_empty
 from simulator.cases.office import pdf_document, word_document
 from simulator.cases.row import Row, RowFault, raise_faults
 from simulator.cases.rows import read_rows
-from simulator.cases.web import web_document
+from simulator.cases.web import HTML, web_document
 from simulator.cases.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, quote, system_error
@@ -84,8 +84,8 @@ def _files(root: Path) -> list[Path]:
         files = []
         for folder, subfolders, names in os.walk(root, onerror=_stop):
             # Changed in place, by which os.walk does not go into them.
-            subfolders[:] = [name for name in subfolders if not _is_hidden(name)]
-            files += [Path(folder, name) for name in names if not _is_hidden(name)]
+            subfolders[:] = [name for name in subfolders if not is_hidden(name)]
+            files += [Path(folder, name) for name in names if not is_hidden(name)]
         return sorted(files, key=lambda file: file.relative_to(root).parts)
     except FileNotFoundError:
         msg = _("{root}: no such file or folder; check the path of the articles.", root=root)
@@ -102,11 +102,6 @@ def _files(root: Path) -> list[Path]:
 def _stop(error: OSError) -> None:
     # Without it os.walk skips a folder without permission silently.
     raise error
-
-
-def _is_hidden(name: str) -> bool:
-    """Dot files, and files that Office and macOS leave beside documents."""
-    return name.startswith((".", "~$", "__MACOSX"))
 
 
 def _is_readable(file: Path) -> bool:
@@ -217,7 +212,9 @@ def _by_field(row: Row) -> tuple[dict[str, str], str]:
         value = row.values[header]
         if isinstance(value, (str, int, float)):
             if not is_empty(value):
-                said.setdefault(field, str(value).strip())
+                # Articles of a helpdesk are HTML as a whole; a <br> within Markdown makes none.
+                text = str(value).strip()
+                said.setdefault(field, web_document(text).text if HTML.match(text) else text)
         elif field in {"text", "answer"} and not is_empty(value):
             unusable = unusable or header
     return said, unusable

@@ -35,8 +35,9 @@ BUILT_IN = {
     32: 'h"時"mm"分"', 33: 'h"時"mm"分"ss"秒"', 34: _MONTH, 35: _DAY, 36: _ERA, 50: _ERA, 51: _ERA_LONG,
     52: _MONTH, 53: _DAY, 54: _ERA_LONG, 55: _MONTH, 56: _DAY, 57: _ERA, 58: _ERA_LONG,
 }  # fmt: skip
-# Numbers of Excel have 15 digits; larger ones are shown as they are stored.
-_LARGEST = 10**15
+# Numbers of Excel have 15 digits. Larger ones are shown as they are stored where they have no format; with
+# one, those up to here are filled in.
+_LARGEST, _LARGEST_IN_FORMAT = 10**15, 10**30
 _MOST_DECIMALS = 30
 # The last day that Excel knows is 31 December 9999.
 _MOST_DAYS = 2_958_466
@@ -107,7 +108,7 @@ def shown_number(value: float, number_format: str, epoch: datetime) -> str:
     shows as ####.
     """
     section, is_negated = _section(_sections(number_format), value)
-    if section is None or abs(value) >= _LARGEST:
+    if section is None or abs(value) >= _LARGEST_IN_FORMAT:
         return general(value)
     if section.has("unsupported"):
         raise UnsupportedFormat
@@ -201,7 +202,7 @@ def _number(section: _Section, value: float, sign: str) -> str:
     scaling = {place for place in section.places("comma") if place > digits[0]} - grouping
     # Numbers of Excel have 15 digits; the scale and the rounding must not lose any.
     with localcontext(prec=60):
-        number = abs(Decimal(repr(value))) * 100 ** len(section.places("percent")) / 1000 ** len(scaling)
+        number = abs(Decimal(f"{value:.15g}")) * 100 ** len(section.places("percent")) / 1000 ** len(scaling)
         text = f"{number.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP):f}"
     before, _dot, behind = text.partition(".")
     before, behind = before.lstrip("0"), behind.rstrip("0")

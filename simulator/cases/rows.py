@@ -12,10 +12,12 @@ comma, tab and semicolon apart, a workbook its worksheet, and a log that it is n
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from simulator.cases.dialogues import objects
 from simulator.cases.files import AN_HTML_PAGE, DELIMITERS, OBJECTS, files_of, is_page, plain_suffix
 from simulator.cases.headings import COLUMNS, NAMES, field_of
 from simulator.cases.logs import rows_of_file
@@ -29,6 +31,8 @@ from simulator.core.messages import _, quote
 _OF_LOGS = frozenset(NAMES["logs"]["marks"])
 # The alias of a field whose cell holds one text: in `references` a line break begins another one.
 _HEADERS = {"references": "reference"}
+# So many objects within each other may wrap rows.
+_DEEPEST = 3
 
 
 def read_rows(path: Path, fits: Fits, columns: Mapping[str, str] | None = None) -> Iterator[Row]:
@@ -120,7 +124,31 @@ def _rows(path: Path, fits: Fits) -> Rows:
             raise CaseFileError(msg)
         return log
     read = partial(file_rows, path, fits)
-    return _or_log(path, read, fits) if fits(["turns"]) else read()
+    return _or_log(path, read, fits) if fits(["turns"]) else _unwrapped(read(), fits)
+
+
+def _unwrapped(rows: Rows, fits: Fits) -> Rows:
+    """The rows, and those in an object that wraps some.
+
+    {"count": 1, "articles": [{"title": ..., "body": ...}]}    -> title, body
+    {"vars": {"question": "How much?"}, "assert": [...]}       -> question, assert
+    """
+    return chain.from_iterable(
+        [row] if isinstance(row, RowFault) or row.cells else _inside(row, fits) for row in rows
+    )
+
+
+def _inside(row: Row, fits: Fits, depth: int = _DEEPEST) -> list[Row]:
+    if not depth or fits([*row.values]):
+        return [row]
+    for key, value in row.values.items():
+        is_one = isinstance(value, dict)
+        beside = {name: held for name, held in row.values.items() if is_one and name != key}
+        items = (beside | item for item in objects([value] if is_one else value))
+        inside = [part for item in items for part in _inside(row._replace(values=item), fits, depth - 1)]
+        if inside and fits([*inside[0].values]):
+            return inside
+    return [row]
 
 
 def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:
@@ -144,4 +172,4 @@ def _or_log(path: Path, read: Callable[[], Rows], fits: Fits) -> Rows:
             return
     if unread:
         raise unread
-    yield from read()
+    yield from _unwrapped(read(), fits)

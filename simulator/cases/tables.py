@@ -48,6 +48,8 @@ def file_rows(path: Path, fits: Fits) -> Rows:
     """The rows of a file of any kind; `fits` says whether column names make sense."""
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
+    if is_address(path):
+        raise _unknown_kind(path, suffix)
     if suffix in DELIMITERS and not _OBJECTS.match(text := read_text(path)):
         return table_rows(path, text, DELIMITERS[suffix], fits)
     if suffix in WORKBOOKS:
@@ -55,6 +57,11 @@ def file_rows(path: Path, fits: Fits) -> Rows:
     if suffix in OBJECTS | DELIMITERS.keys():
         return json_rows(path, read_text(path))
     raise _unknown_kind(path, suffix)
+
+
+def is_address(path: Path) -> bool:
+    """Whether somebody named an address of the web in place of a file."""
+    return str(path).lower().startswith(("http:", "https:"))
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:
@@ -68,7 +75,8 @@ def split_sheet(path: Path) -> tuple[Path, str]:
 
 def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     name = printable(str(path))
-    if name.lower().startswith(("http:", "https:")):
+    if is_address(path):
+        name = name.replace(":/", "://", 1)  # of two slashes a path keeps one
         what = _(
             "not a file here; download it; a Google Sheet is written sheet:KEY#worksheet. Read are {kinds}",
             kinds=ACCEPTED,

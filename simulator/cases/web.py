@@ -32,6 +32,14 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|<!\[[^>]*(?:>|\Z)", re.DOTALL)
 _ATTRIBUTES = re.compile(r"""(<[a-zA-Z][^\s/<>]*)\s(?>[^<>"']+|"[^"]*"|'[^']*')*+>""")
 
 
+# What makes a text HTML: a tag of a message or a mail, or an entity, not any sign between words.
+HTML = re.compile(
+    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>"
+    r"|&(?:amp|lt|gt|quot|nbsp|#\d{1,6});",
+    re.IGNORECASE,
+)
+
+
 def web_document(html: str) -> Document:
     """The text of an HTML page without scripts and styles; the title is <title> or the first heading."""
     page = _VisibleText()

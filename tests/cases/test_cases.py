@@ -183,6 +183,7 @@ def test_unused_columns(tmp_path: Path) -> None:
             "input, prompt, q. The first row has to name the columns; in a CSV, put commas between them.",
         ),
         ("text,source\na,b\n", "line 1: no question column. Found: 'text', 'source'"),
+        ("声,種別\n高い,要望\n料金は,質問\n", "line 1: no question column. Found: '声', '種別'"),
         ("label,source\na,b\n", "line 1: no question column. Found: 'label', 'source'"),
         ("question," * 20_000 + "x\na\n", "line 1: 20,001 columns; at most 16,384 are read."),
         (
@@ -220,8 +221,8 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"questions": [{"question": "a"}]}, 'Write a list of rows: [{"question": "..."}].'),
-        ({"question": ["a"]}, "column 'question': a list is not a text"),
+        ({"questions": [["a"]]}, 'Write a list of rows: [{"question": "..."}].'),
+        ({"question": ["a", "b"]}, "column 'question': a list is not a text"),
         ({"question": "a", "history": ["b"]}, "column 'history': 'b' is not a line of a conversation"),
         (
             {"question": "a", "history": [{"role": "system", "content": "b"}]},
@@ -288,6 +289,61 @@ def test_an_error_of_excel_in_a_table_is_named(tmp_path: Path) -> None:
     """A CSV of a sheet whose formula failed is refused as the sheet is."""
     with pytest.raises(CaseFileError, match="line 2: column 'reference': it shows '#DIV/0!'; fix"):
         read_cases(saved(tmp_path, "question,reference\nFee?,#DIV/0!\n"))
+
+
+FEE = {"question": "料金は?", "references": (("5円", "6円"),)}
+SAID = (ChatMessage(role="user", content="a"), ChatMessage(role="assistant", content="b"))
+LAST = '{"role": "user", "content": "料金は?"}'
+MESSAGES_BEFORE = (
+    '{"role": "system", "content": "s"}, {"role": "user", "content": "a"}, {"type": "ai", "content": "b"}'
+)
+ANSWERS_OF_SQUAD = '[{"text": "5円", "answer_start": 0}, {"text": "6円", "answer_start": 2}]'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fields"),
+    [
+        # Tables: titles above, the heading again, other separators, signs that nobody sees, two languages.
+        ("titles.csv", "FAQ一覧\n作成,佐藤\n\nNo,質問,正解\n7,料金は?,5円|6円\n", FEE | {"id": "7"}),
+        ("again.csv", "質問,正解\n料金は?,5円|6円\n質問 ,正解\n", FEE),
+        ("bars.csv", "質問|正解\n料金は?|5円\n", {"question": "料金は?", "references": (("5円",),)}),
+        ("spaces.csv", '質問, 正解\n"料金は?", "5,000円"\n', {"references": (("5,000円",),)}),
+        ("zeros.csv", '番号,質問,正解\n="007",料金は?,5円|6円\n', FEE | {"id": "007"}),
+        ("unseen.csv", "\ufeff\ufeff質問,正解\u200b\n料金は?,5円|6円\n\u200b\n\x1a\n", FEE),
+        ("both.csv", "質問 / Question,正解／Reference\n料金は?,5円|6円\n", FEE),
+        # Objects in cells, and in the place of texts; objects and lists around rows.
+        ("promptfoo.csv", "question,__expected\nHow much?,contains:5\n", {"references": ()}),
+        ("langfuse.csv", 'input,expected_output\n"{""question"": ""料金は?""}",5円|6円\n', FEE),
+        ("ragas.csv", "user_input,retrieved_contexts\n料金は?,\"['a', 'b']\"\n", {"contexts": ("a", "b")}),
+        ("lines.txt", '{"question": "料金は?", "answers": ["5円", "6円"]}\n', FEE),
+        ("wrapped.json", '{"n": 1, "faqs": [{"q": "料金は?", "ideal": ["5円", "6円"]}]}', FEE),
+        (
+            "squad.json",
+            f'{{"data": [{{"qas": [{{"question": "料金は?", "answers": {ANSWERS_OF_SQUAD}}}]}}]}}',
+            FEE,
+        ),
+        (
+            "squad.jsonl",
+            '{"question": "料金は?", "answers": {"text": ["5円", "6円"], "answer_start": [0]}}',
+            FEE,
+        ),
+        ("no.jsonl", '{"question": "a", "answers": {"text": [], "answer_start": []}}', {"references": ()}),
+        ("vars.json", '{"vars": {"question": "料金は?"}, "id": "7"}', {"question": "料金は?", "id": "7"}),
+        (
+            "last.jsonl",
+            f'{{"input": [{MESSAGES_BEFORE}, {LAST}], "target": ["5円", "6円"]}}',
+            FEE | {"history": SAID},
+        ),
+        ("answered.jsonl", f'{{"input": [{MESSAGES_BEFORE}]}}', {"question": "a", "answer": "b"}),
+    ],
+)
+def test_files_as_teams_and_other_programs_have_them(
+    tmp_path: Path, name: str, text: str, fields: dict[str, Any]
+) -> None:
+    """Nothing is asked that is no question, and right answers are those that the file calls so."""
+    (case,) = read_cases(saved(tmp_path, text, name))
+
+    assert {name: getattr(case, name) for name in fields} == fields
 
 
 def test_rows_prepared_without_a_question_are_left_out(tmp_path: Path) -> None:

@@ -129,6 +129,16 @@ def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
     assert (passage.id, passage.text, passage.source) == ("doc_(general)_001", "長い" * 2000, "口座")
 
 
+def test_articles_of_a_helpdesk(tmp_path: Path) -> None:
+    """A page of its interface holds them, each in HTML; a line break in Markdown makes no HTML."""
+    html = {"id": 1, "title": "料金", "body": "<h1>料金</h1><p>月額&amp;税</p>"}
+    page = {"count": 2, "articles": [html, {"id": 2, "body": "a\n\nb<br>c"}]}
+    (tmp_path / "page.json").write_text(json.dumps(page), encoding="utf-8")
+
+    texts = {passage.id: passage.text for passage in read_knowledge(tmp_path)}
+    assert texts == {"1": "# 料金\n\n月額&税", "2": "a\n\nb<br>c"}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

@@ -51,6 +51,16 @@ SPELLINGS: dict[str, dict[str, Any]] = {
     "messages": {"messages": lines()},
     "messages in pairs": {"messages": pairs_by_role()},
     "requests": {"request": {"messages": lines()[:3]}, "response": {"choices": [{"message": lines()[3]}]}},
+    "completions": {"messages": lines()[:3], "choices": [{"message": lines()[3]}]},
+    "exports of Claude": {"chat_messages": lines("sender", "text", user="human")},
+    "exports of ChatGPT": {
+        "mapping": {"root": {"message": None}}
+        | {
+            str(n): {"message": {"author": {"role": r}, "content": {"content_type": "text", "parts": [t]}}}
+            for n, (r, t) in enumerate(SAID)
+        }
+    },
+    "Gemini": {"contents": [{"role": r, "parts": [{"text": t}]} for r, t in SAID]},
     "ShareGPT": {"conversations": lines("from", "value", user="human", assistant="gpt")},
     "recorded": {"question": QUESTIONS[0], "script": QUESTIONS[1:], "recorded": ANSWERS},
 }

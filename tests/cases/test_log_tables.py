@@ -89,6 +89,30 @@ def test_a_table_is_told_by_its_cells(kind: str, command: Command, capsys: Any) 
     assert json.loads(done.out)["conversations"]["finished"] == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("line.csv", "アカウント名,店\n\n送信者タイプ,送信日,内容\nUser,2026/4/1,a\nBot,2026/4/1,b\n"),
+        (
+            "bot.json",
+            '[{"conversation": {"id": "c"}, "from": {"id": "u", "role": "user"}, "text": "a"},'
+            ' {"conversation": {"id": "c"}, "from": {"id": "b", "role": "bot"}, "text": "b"}]',
+        ),
+        (
+            "teams.json",
+            '{"value": [{"from": {"application": null, "user": {"id": "u"}}, "body": {"content": "a"}},'
+            ' {"from": {"application": {"id": "b"}, "user": null}, "body": {"content": "b"}}]}',
+        ),
+    ],
+)  # fmt: skip
+def test_speakers_of_chat_programs(tmp_path: Path, name: str, text: str) -> None:
+    """Below a title, and in objects that say whose line it is."""
+    (tmp_path / name).write_text(text, encoding="utf-8")
+
+    ((_id, questions, answers),) = said(read(str(tmp_path / name)))
+    assert (questions, answers) == (["a"], ["b"])
+
+
 WORDS = {
     "English": ["Customer", "Bot", "Customer", "Agent", "Customer", "Bot"],
     "names behind": ["顧客", "ボット", "顧客", "オペレーター（佐藤）", "顧客", "ボット"],

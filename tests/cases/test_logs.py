@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.cases.cases import read_cases
-from simulator.cases.dialogues import decoded, row_of, seconds
-from simulator.cases.fields import role_of
+from simulator.cases.dialogues import row_of, seconds
+from simulator.cases.fields import decoded, role_of
 from simulator.cases.logs import LANGFUSE, MESSAGES, TABLE, format_of, unwrapped
 from simulator.cases.logs.talks import Skipped, talks_in
 from simulator.cases.logs.values import asked_in
@@ -125,6 +125,8 @@ def test_a_file_without_a_conversation_does_not_keep_the_others_from_being_read(
 ) -> None:
     """In a folder it is named and left out, for cases and for ratings; alone it is refused."""
     (tmp_path / "langfuse.jsonl").write_bytes((LOGS / "langfuse.jsonl").read_bytes())
+    for name in ("._langfuse.jsonl", "~$log.xlsx"):  # which macOS and Excel leave beside files
+        (tmp_path / name).write_bytes(b"\0")
     (tmp_path / "silent.jsonl").write_text('{"messages": [{"role": "system", "content": "s"}]}\n', "utf-8")
 
     assert said_in(tmp_path) == said_in(LOGS / "langfuse.jsonl")

@@ -61,6 +61,7 @@ def test_any_unicode_text_survives(tmp_path: Path, text: str) -> None:
         (b"question\r\nwhy\0\n", "line 2: a NUL byte.*save it as UTF-8"),
         ("質問".encode("utf-16-le"), "UTF-8"),
         ("質問\n料金".encode("euc-jp"), "save it as UTF-8"),
+        ("質問\n料金".encode("iso-2022-jp"), "line 1: neither UTF-8 nor CP932"),
         (b"PK\x03\x04rest", "Excel.*CSV"),
         (b"\xff\xfea", "save it as UTF-8"),
     ],

@@ -28,7 +28,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from simulator.cases.dialogues import LogTalk, decoded, objects, row_of
+from simulator.cases.dialogues import LogTalk, objects, row_of
+from simulator.cases.fields import decoded
 from simulator.cases.files import files_of
 from simulator.cases.formats import Format, Record, further_formats, of_each
 from simulator.cases.headings import MESSAGE_HEADINGS, NAMES, columns_option, takes_columns

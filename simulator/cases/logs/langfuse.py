@@ -8,7 +8,8 @@ says of the whole, a `Note` for each score. Which step is the outermost, and whi
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from simulator.cases.dialogues import decoded, inner, objects, seconds
+from simulator.cases.dialogues import inner, objects, seconds
+from simulator.cases.fields import decoded
 from simulator.cases.logs.talks import TRACE, LogNote, Part, Step
 from simulator.cases.logs.values import answered_in, at, camelled, passages_in
 from simulator.core.messages import _

@@ -10,8 +10,8 @@ responses, which come in pieces, are read in the lab (lab/logs/openai.py).
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.cases.dialogues import LogLine, LogTalk, decoded, lines_of, objects, show_tools, talk_of
-from simulator.cases.fields import READERS, FileCell
+from simulator.cases.dialogues import LogLine, LogTalk, lines_of, objects, show_tools, talk_of
+from simulator.cases.fields import READERS, FileCell, decoded
 from simulator.cases.headings import MESSAGE_HEADINGS, columns_by_field
 from simulator.cases.logs.talks import Part
 from simulator.cases.logs.values import answered_in
@@ -19,6 +19,13 @@ from simulator.core.messages import Message, _, quote
 
 # What a record may say of its conversation, as a question file does.
 _BESIDES = frozenset({"references", "answerable", "handover", "goal", "facts", "passages", "tags"})
+
+# Files of fine-tuning, ShareGPT, exports of Claude, files of Gemini, logs of requests, exports of ChatGPT.
+_MESSAGES = (
+    "messages", "conversations", "conversation", "chat_messages", "contents", "request", "mapping",
+)  # fmt: skip
+# So many messages at the beginning are looked at; the first ones may be of the system.
+_HEAD = 6
 
 
 def matches(record: Any) -> bool:
@@ -28,13 +35,14 @@ def matches(record: Any) -> bool:
 
 def _messages(record: Any) -> list[dict[str, Any]]:
     """The messages of a record, by any of their names, where somebody speaks in them."""
-    # Files of fine-tuning, ShareGPT, exports of ChatGPT, and logs of requests.
-    for key in ("messages", "conversations", "conversation", "request"):
+    for key in _MESSAGES:
         held = decoded(record.get(key))
+        if key == "mapping" and isinstance(held, dict):  # by their ids, in their order
+            held = [*held.values()]
         messages = objects(held.get("messages") if isinstance(held, dict) else held)
         if any(
             {"content", "value", "kwargs", "parts"} & message.keys() or lines_of([message])
-            for message in messages[:3]
+            for message in messages[:_HEAD]
         ):
             return messages
     return []
@@ -44,7 +52,7 @@ def parts(record: dict[str, Any], number: int) -> Iterator[Part]:
     """The conversation of a record."""
     names = map(record.get, ("id", "conversation_id", "thread_id", "session_id"))
     lines = lines_of(_messages(record))
-    if answer := answered_in(record.get("response")):
+    if answer := answered_in(record.get("response") or objects(record.get("choices"))):
         lines.append(LogLine("assistant", answer))
     talk = talk_of(str(next(filter(None, names), number)), lines)
     # What the model was offered, as files of fine-tuning have it.

@@ -21,10 +21,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from simulator.cases.dialogues import LogLine, decoded, seconds, with_besides
-from simulator.cases.fields import role_of, text_of
+from simulator.cases.dialogues import LogLine, seconds, with_besides
+from simulator.cases.fields import decoded, role_of, text_of
 from simulator.cases.headings import MESSAGE_HEADINGS, NAMES, field_of, has_question, normalised
-from simulator.cases.logs.values import plain
+from simulator.cases.logs.values import get, plain
 from simulator.core.errors import CaseFileError, UnknownName
 from simulator.core.messages import Message, _
 
@@ -58,11 +58,23 @@ class LogLayout(NamedTuple):
 
 def speaker(word: Any, codes: Mapping[str, str] = {}) -> str:
     """user, assistant or agent, also with something behind it: オペレーター（佐藤）, Agent 2, 顧客側."""
-    text = "" if word is None else str(word).strip()
+    text = _word(word)
     role = codes.get(text.casefold()) or role_of(text)
     if not role and len(text) <= _LONGEST_SPEAKER:
         role = role_of(_ADDED.sub("", text))
     return role or (codes.get(ANYBODY, "") if text and normalised(text) not in _SILENT else "")
+
+
+def _word(value: Any) -> str:
+    """The word for a speaker, which an object has as its role, or as the one name that is filled.
+
+    {"id": "b-1", "role": "bot"}                     -> bot
+    {"application": null, "user": {"id": "u-1"}}     -> user
+    """
+    if isinstance(value, dict):
+        said = [value[key] for key in ("role", "type", "name") if value.get(key) not in (None, "")]
+        value = next(iter(said or [key for key, inside in value.items() if inside]), "")
+    return "" if value is None else str(value).strip()
 
 
 def layout_named(given: Mapping[str, str], headers: Mapping[str, Any]) -> LogLayout:
@@ -122,7 +134,7 @@ def _part(
 ) -> LogLine | Message:
     """A row as a line; `number` names the conversation of a row without one where nobody answers."""
     value = {field: record.get(column) for field, column in columns.items()}
-    talk = value.get("id")
+    talk = get(value, "id.id") or value.get("id")
     # In a table about conversations their own id stands under `id`.
     if talk is None and "text" not in columns:
         talk = record.get("id")
@@ -221,7 +233,7 @@ def has_both(roles: Iterable[str]) -> bool:
 
 def unknown_words(values: Iterable[Any]) -> list[str]:
     """The words in a column of speakers that are of nobody known, commonest first; "system" and メモ are."""
-    words = Counter(" ".join(str(value).split()) for value in values if value not in (None, ""))
+    words = Counter(" ".join(word.split()) for word in map(_word, values) if word)
     return [word for word, _n in words.most_common() if not speaker(word) and normalised(word) not in _SILENT]
 
 

@@ -16,26 +16,20 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from simulator.cases.dialogues import WHO, LogLine, decoded, inner, lines_of, objects, parts_of
-from simulator.cases.fields import role_of, text_of
+from simulator.cases.dialogues import WHO, LogLine, inner, lines_of, objects, parts_of
+from simulator.cases.fields import decoded, role_of, text_of
 from simulator.cases.headings import NAMES
-from simulator.cases.web import web_document
+from simulator.cases.web import HTML, web_document
 
 # Lists and objects within each other deeper than this hold no text of a conversation.
 _DEEPEST = 12
 # Keys that hold a question or an answer, likeliest first.
 _ASKED, _ANSWERED = NAMES["logs"]["asked"], NAMES["logs"]["answered"]
-# What makes a text HTML: a tag of a message or a mail, or an entity, not any sign between words.
-_HTML = re.compile(
-    r"</?(?:p|br|div|span|li|ul|ol|a|b|i|em|strong|h\d|table|tr|td|blockquote)\b[^<>]{0,2000}>"
-    r"|&(?:amp|lt|gt|quot|nbsp|#\d{1,6});",
-    re.IGNORECASE,
-)
 
 
 def plain(text: str) -> str:
     """A text as it is, or what an HTML one says, without empty lines."""
-    shown = web_document(text).text if _HTML.search(text) else text
+    shown = web_document(text).text if HTML.search(text) else text
     return re.sub(r"\n{2,}", "\n", shown).strip()
 
 

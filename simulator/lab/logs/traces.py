@@ -15,8 +15,8 @@ import binascii
 from collections.abc import Iterator
 from typing import Any
 
-from simulator.cases.dialogues import decoded, inner, objects, seconds
-from simulator.cases.fields import text_of
+from simulator.cases.dialogues import inner, objects, seconds
+from simulator.cases.fields import decoded, text_of
 from simulator.cases.logs.langfuse import TOOLS, called
 from simulator.cases.logs.talks import MODELS, TRACE, LogNote, Part, Step
 from simulator.cases.logs.values import (
