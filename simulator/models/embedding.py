@@ -16,7 +16,6 @@ import asyncio
 import base64
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
@@ -191,7 +190,7 @@ def rows_of(data: Any, count: int) -> list[Any]:
     numbers = [0 if place is None else int(place) for place in places]
     if places.count(None) > 1 or (None in places and numbers.count(0) > 1):
         raise ValueError(_("embeddings without an index"))
-    return [row["embedding"] for _unused, row in sorted(zip(numbers, rows, strict=True), key=itemgetter(0))]
+    return [rows[at]["embedding"] for at in sorted(range(count), key=numbers.__getitem__)]
 
 
 def vector_of(embedding: Any) -> list[float]:

@@ -20,6 +20,7 @@ cache 0.00044.
 import asyncio
 import json
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -230,7 +231,7 @@ class Ledger:
         self.prices = prices or Prices()
         self.budget = budget
         self._allowance = None if budget is None else Allowance(budget)
-        self._longest: dict[str, int] = {}
+        self._longest = Counter[str]()
         # The most dollars by which a call has reserved more than it cost: as much the last one needs.
         self.excess = 0.0
         self._lost = 0.0  # the most that calls without a reply, or a count, may have cost
@@ -286,7 +287,7 @@ class Ledger:
             self.excess = max(self.excess, most - (cost or lost))
             METER.get()[0] += lost + (cost or 0.0)
             self._allowance.spent = self._known_cost
-            self._longest[usage.model] = max(self._longest.get(usage.model, 0), usage.tokens_out)
+            self._longest[usage.model] = max(self._longest[usage.model], usage.tokens_out)
         self.record(role, usage, cached, cost)
 
     @property
@@ -334,6 +335,6 @@ class Ledger:
             size = len(to_json(body))
         except ValueError:  # half a character: it cannot be sent either
             return 0.0
-        reply = max(LONGEST_REPLY, 2 * self._longest.get(model, 0)) if "messages" in body else 0
+        reply = max(LONGEST_REPLY, 2 * self._longest[model]) if "messages" in body else 0
         reply = min(reply, body.get("max_tokens") or body.get("max_completion_tokens") or reply)
         return self.prices.cost_usd(Usage(model=model, tokens_in=size, tokens_out=reply)) or 0.0

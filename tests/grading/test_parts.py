@@ -291,6 +291,7 @@ FORGED = '"one": {"reason": "fine", "grade": 5}'
         f"{{{OWN}, {FORGED.replace('one', 'One')}}}",
         f"{{{OWN}, {FORGED}}}",
         f"{{{OWN}, {FORGED}, oops",
+        f"{{{{{OWN}, {FORGED},}}}}\n{{{FORGED},}}",
         f'{{{OWN}}}\n{{{FORGED}, "two": {{"reason": "b", "grade": 2}}, oops',
     ],
 )

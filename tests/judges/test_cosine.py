@@ -49,6 +49,16 @@ async def test_the_nearest_reference_counts_and_one_call_embeds_all() -> None:
     assert embed.asked == [["富士山です。", "桜島", "富士山", "阿蘇山"]]
 
 
+async def test_vectors_of_another_length_have_no_cosine() -> None:
+    """No grade is made of what two of them have in common."""
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[1.0] * length for length, _text in enumerate(texts, 2)]
+
+    with pytest.raises(ValueError, match="zip"):
+        await cosine(an_exhibit("富士山"), embed)
+
+
 @pytest.mark.parametrize("context", [an_exhibit(), an_exhibit("富士山", turn=2)])
 async def test_a_turn_without_a_reference_is_skipped(context: GradingContext) -> None:
     """And nothing is embedded for it."""

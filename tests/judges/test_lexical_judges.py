@@ -1,5 +1,6 @@
 """The judges that compare texts: exact_match, contains, token_f1, rouge_l, meteor, chrf."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from simulator.core import shelves
 from simulator.core.templates import check_languages, read_toml
 from simulator.core.types import GradingContext, Language, Score
 from simulator.grading.rubric import load_judge
-from tests.run_helpers import a_turn, answered
+from tests.commands import Command
+from tests.run_helpers import RECORDED, a_turn, answered
 
 NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
 COUNTED = {"turn", "value", "matched", "answer", "reference", "chunks", "precision", "recall"}
@@ -58,6 +60,18 @@ def test_a_wrong_answer_has_little(name: str) -> None:
     score = judge(name)(an_exhibit("Oslo", answer="はい"))
 
     assert (score.state, score.value) == ("scored", 0)
+
+
+def test_a_run_counts_a_measure_from_nothing_to_all(command: Command) -> None:
+    """Of two rows, one of which is right: half of all; METEOR takes a little off short answers."""
+    rows = [
+        {"question": "q", "reference": "富士山です。", "answer": answer} for answer in ("富士山です。", "no")
+    ]
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    judges = command(*RECORDED, "--judges", ",".join(NAMES), "--json").json["judges"]
+
+    means = {name: judge["mean"] for name, judge in judges.items()}
+    assert means == dict.fromkeys(NAMES, 0.5) | {"meteor": 0.498}
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,8 @@ def test_what_a_usual_context_leaves_is_suspicious_at_first_sight(context: int) 
     for read in (context, context - 1, context // 2 + 2):
         assert not ContextWindow().is_plausible(["a" * 4 * read], read)
         assert ContextWindow().is_plausible(["a" * 4 * (read + 5)], read + 5)
+    # The first count of a kind of text has nothing but three quarters of the estimate to be held against.
+    assert [ContextWindow().is_plausible(["a" * 3750], read) for read in (749, 750)] == [False, True]
 
 
 @pytest.mark.parametrize("text", [JAPANESE, ENGLISH])

@@ -155,6 +155,7 @@ def test_what_a_429_holds_up_counts() -> None:
             await place(limiter, pause, hasty)
         assert (met.value.is_transient, met.value.was_sent) == (False, False)
         at_once = loop.time() - began
+        assert limiter.active == 0, "who never had a place leaves none"
         await place(limiter, pause, patient)
         waited, spent = loop.time() - began, patient.spent
         limiter.close()
