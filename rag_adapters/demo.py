@@ -334,7 +334,7 @@ class Grams(NamedTuple):
     weights: "NDArray[np.float32]"
 
 
-@lru_cache(32)
+@lru_cache(256)
 def grams(text: str) -> Grams:
     """The n-grams of a text; a repeated one counts by the logarithm of its number."""
     import numpy as np

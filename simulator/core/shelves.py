@@ -246,7 +246,7 @@ def has_form(name: str, judge: Callable[..., Any]) -> bool:
 
 def adapter_names() -> list[str]:
     """The adapters on the shelf: modules with a `connect`."""
-    return _function_modules(ADAPTERS, "def connect(")
+    return [*_function_modules(ADAPTERS, "def connect(")]
 
 
 def connector(
@@ -400,8 +400,9 @@ def _toml_names(shelf: Path) -> list[str]:
     return sorted(path.stem for path in shelf.glob("*.toml") if not path.stem.startswith("_"))
 
 
-def _function_modules(shelf: Path, mark: str = "") -> list[str]:
-    """Modules with a top-level function named like them, or with `mark`; read, not imported.
+@functools.cache
+def _function_modules(shelf: Path, mark: str = "") -> tuple[str, ...]:
+    """Modules with a top-level function named like them, or with `mark`; read once, not imported.
 
     `contains.py` is a judge because it holds "def contains(". Importing all would take seconds for `list`.
     """
@@ -410,7 +411,7 @@ def _function_modules(shelf: Path, mark: str = "") -> list[str]:
         wanted = mark or f"def {path.stem}("
         if not path.stem.startswith("_") and wanted in path.read_text(encoding="utf-8"):
             names.append(path.stem)
-    return names
+    return tuple(names)
 
 
 def _callable(value: Any, name: Message | str) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -388,7 +388,7 @@ class RunContext:
     def versions(self) -> dict[str, str]:
         """Versions that can change a result, including those of applied prompts, for the run file."""
         if self.applied_prompt is None:
-            return versions()
+            return {**versions()}
         prompt = self.applied_prompt.prompt
         return {**versions(), f"prompt:{prompt.name}": prompt.version}
 
@@ -425,6 +425,7 @@ def _replayed_turns(settings: Settings, redactor: Redactor | None) -> dict[str, 
     return {new_ids[key]: turn for key, turn in turns.items()}
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions that can change a result, for the run file. A package that is missing has none.
 
