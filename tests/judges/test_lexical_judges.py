@@ -10,6 +10,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.templates import check_languages, read_toml
 from simulator.core.types import GradingContext, Language, Score
+from simulator.grading.panel import scale_of
 from simulator.grading.rubric import load_judge
 from tests.commands import Command
 from tests.run_helpers import RECORDED, a_turn, answered
@@ -42,6 +43,14 @@ def test_a_right_answer_is_scored_with_what_was_counted(name: str) -> None:
     assert score.value == pytest.approx(0.996 if name == "meteor" else 1)
     assert set(score.detail) == {"precision", "recall", "f", "tokenizer", "variant", "reference"}
     assert score.detail["reference"] == "富士山です。"
+    assert [score.detail[name] for name in ("precision", "recall", "f")] == [1, 1, 1]
+
+
+def test_meteor_says_what_its_mean_is_made_of() -> None:
+    """Three of five tokens, which are all of the reference: .6 / (.9 * .6 + .1 * 1) is .9375."""
+    detail = judge("meteor")(an_exhibit("富士山")).detail
+
+    assert [detail[name] for name in ("precision", "recall", "f")] == [0.6, 1, 0.9375]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,6 +81,8 @@ def test_a_run_counts_a_measure_from_nothing_to_all(command: Command) -> None:
 
     means = {name: judge["mean"] for name, judge in judges.items()}
     assert means == dict.fromkeys(NAMES, 0.5) | {"meteor": 0.498}
+    measures = (*NAMES, "cosine_similarity", "risk", "tools")
+    assert {scale_of(load_judge(name)) for name in measures} == {(0, 1)}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
