@@ -145,7 +145,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         variance=retest_variance(pairs),
     )
     stderr = clustered_stderr(values, [s.case for s in scored])
-    if twice and stderr is not None:
+    if stderr is not None:
         stderr = sqrt(stderr**2 + retest.variance / len(values))
     return JudgeSummary(
         mean=_mean(values),
