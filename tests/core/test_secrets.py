@@ -1,5 +1,6 @@
 """Secrets from every place that has some: none is ever written, printed or kept."""
 
+import base64
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -257,6 +258,19 @@ def test_secrets_are_known_by_where_they_come_from() -> None:
     assert known_secrets({"token": "12345678"}, environ) == ("abcd-efgh-1", "12345678", "s3cretpw")
     assert mask_secrets("a abcdefgh b", ("abcdefgh",)) == "a *** b"
     assert without_url_secrets("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
+
+
+SECRET = 'Schlüssel / 4"7'
+
+
+@pytest.mark.parametrize("written", [
+    SECRET, "Schl%C3%BCssel%20/%204%227", "Schl%C3%BCssel%20%2F%204%227", "Schl%C3%BCssel+%2F+4%227",
+    'Schlüssel / 4\\"7', 'Schl\\u00fcssel / 4\\"7',
+    *(base64.b64encode(f"{before}{SECRET}".encode()).decode() for before in ("", "u", "me", "you:")),
+])  # fmt: skip
+def test_a_secret_is_masked_in_whatever_was_made_of_it(written: str) -> None:
+    """As it is, in an address, a form, JSON of two kinds and within base64; what is around stays."""
+    assert mask_secrets(f"{written} and {written}", (SECRET,)) == "*** and ***"
 
 
 def test_a_key_of_a_few_letters_is_no_secret() -> None:

@@ -94,7 +94,7 @@ def test_what_a_usual_context_leaves_is_suspicious_at_first_sight(context: int) 
         assert ContextWindow().is_plausible(["a" * 4 * (read + 5)], read + 5)
     # The first count of a kind of text has nothing but three quarters of the estimate to be held against.
     assert [ContextWindow().is_plausible(["a" * 3750], read) for read in (749, 750)] == [False, True]
-    # Half of what was once read may be what a cut left; less than that, the server had the rest in its memory.
+    # Half of what was once read may be what a cut left; of less the server had the rest in its memory.
     window = ContextWindow()
     assert [window.is_plausible(["a" * 3750], read) for read in (1000, 500, 450)] == [True, False, True]
 
