@@ -247,7 +247,7 @@ def test_every_public_call_is_tried_here() -> None:
         ({"turn": 1}, "unknown keyword: 'turn'. Did you mean turns"),
         ({"dry_run": True}, "unknown keyword: 'dry_run'"),
         ({"persona": "angy"}, "unknown customer: 'angy'"),
-        ({"cases": [{"fee": "x"}]}, "row 1: no question column"),
+        ({"cases": [{"fee": "x"}]}, 'row 1: no question column.* Or write columns="question=fee"'),
         (
             {"cases": [{"question": "x", "referense": "y"}]},
             "columns: referense. Did you mean reference",

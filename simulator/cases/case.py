@@ -32,6 +32,8 @@ from simulator.text.typography import language_of
 
 # The question of a case from a data set of graded answers without questions.
 NO_QUESTION = "-"
+# What --columns has to say of a log with one message a row.
+_OF_MESSAGES = ("id", "role", "text", "user", "agent")
 # Names for a column of questions that an error lists.
 _LISTED = 6
 # A name of a column that is a question itself, in a table without names.
@@ -190,10 +192,9 @@ def _advice(row: Row) -> Iterator[Message]:
     elif takes_columns():
         yield _("Or write {option}.", option=columns_option({"question": next(iter(texts), "...")}))
         if MESSAGE_HEADINGS.columns_of(row.values):
-            yield _(
-                "Of a log with one message a row, write"
-                ' --columns "id=case,role=who,text=what,user=Customer,agent=*".'
-            )
+            names = ("case", "who", "what", "Customer", "*"), ("案件", "話した人", "内容", "お客様", "*")
+            options = (columns_option(dict(zip(_OF_MESSAGES, columns, strict=True))) for columns in names)
+            yield _("Of a log with one message a row, write {option}.", option=both(*options))
 
 
 def record_of(case: Case, names: Iterable[str]) -> dict[str, Any]:

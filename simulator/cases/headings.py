@@ -31,29 +31,44 @@ from simulator.core.messages import printable
 NAMES = tomllib.loads(Path(__file__).with_name("headings.toml").read_text(encoding="utf-8"))
 COLUMNS: dict[str, tuple[str, ...]] = {field: tuple(names) for field, names in NAMES["case"].items()}
 
-_TAKES_COLUMNS = ContextVar("takes_columns", default=True)
+_OPTION, _KEYWORD = "--columns ", "columns="
+# How whoever reads a file may say what its columns are; empty where nothing does.
+_SAID_BY = ContextVar("columns_are_said_by", default=_OPTION)
 _OF_SHELLS = frozenset('"$`\\!')
 
 
 def takes_columns() -> bool:
     """Whether --columns can say what a file's columns are, so that advice may name it."""
-    return _TAKES_COLUMNS.get()
+    return bool(_SAID_BY.get())
 
 
 @contextmanager
 def without_columns() -> Iterator[None]:
     """Reads a file for a command without --columns: the columns have to be renamed in it."""
-    before = _TAKES_COLUMNS.set(False)
+    with _columns_said_by(""):
+        yield
+
+
+@contextmanager
+def columns_by_keyword() -> Iterator[None]:
+    """Reads a file for a call from Python, whose advice has `columns="question=Q"` in place of the option."""
+    with _columns_said_by(_KEYWORD):
+        yield
+
+
+@contextmanager
+def _columns_said_by(what: str) -> Iterator[None]:
+    before = _SAID_BY.set(what)
     try:
         yield
     finally:
-        _TAKES_COLUMNS.reset(before)
+        _SAID_BY.reset(before)
 
 
 def columns_option(columns: Mapping[str, str]) -> str:
     """`--columns "id=call,role=spk,text=txt"`, to be copied: a name of a column cannot become a command."""
     given = printable(",".join(f"{ours}={theirs}" for ours, theirs in columns.items()))
-    return f"--columns {shlex.quote(given)}" if _OF_SHELLS & set(given) else f'--columns "{given}"'
+    return _SAID_BY.get() + (shlex.quote(given) if _OF_SHELLS & set(given) else f'"{given}"')
 
 
 def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from simulator.cases.files import read_text
+from simulator.cases.files import DELIMITERS, OBJECTS, plain_suffix, read_text
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, sentences
 from simulator.core.types import Answer, Case, Conversation, Language, Turn, User, Utterance
@@ -23,6 +23,8 @@ from simulator.storage.run_file import read_run
 
 Scripts = Mapping[str, tuple[str, ...]]
 EVERY_CASE = "*"
+# Files of questions, whose rows nobody would say.
+_TABLES = OBJECTS | DELIMITERS.keys() - {".txt"}
 # Begins the reason for which a replay ended where a line no longer fitted.
 DIVERGED: dict[Language, str] = {
     "ja": "前の発言が返事に合わなくなった",
@@ -110,6 +112,11 @@ def read_scripts(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _scripts_of(path: Path) -> dict[str, tuple[str, ...]]:
+    if plain_suffix(path) in _TABLES:
+        msg = _(
+            "{path}: a script is plain text, a line of the customer each; --cases reads tables.", path=path
+        )
+        raise CaseFileError(msg)
     scripts: dict[str, list[str]] = {}
     name = EVERY_CASE
     for number, line in enumerate(map(str.strip, read_text(path).split("\n")), 1):

@@ -191,6 +191,7 @@ def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
         ("a.txt", "# fees-1\n# fees-2\nHow long?", "'fees-1' has no lines"),
         ("a.txt", "# fees-1\na\n# fees-1\nb", "line 3: 'fees-1' has a script already"),
         ("a.txt", " \n", "the file is empty"),
+        ("a.csv", "question\nHow long?\n", "a.csv: a script is plain text"),
     ],
 )
 def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, problem: str) -> None:
