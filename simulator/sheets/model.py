@@ -425,7 +425,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "grade_2": ColumnKind(pgettext("a column", "Grade, reviewer 2"), 14, team=True),
     "comment_2": ColumnKind(pgettext("a column", "Comment, reviewer 2"), 28, team=True),
     "reference": ColumnKind(pgettext("a column", "Reference answer"), 26),
-    "expect": ColumnKind(pgettext("a column", "Expected"), 34),
+    "expect": ColumnKind(pgettext("a column", "Expectations"), 34),
     "answerable": ColumnKind(pgettext("a column", "Answerable"), 14, team=True),
     "handover": ColumnKind(pgettext("a column", "Handover"), 14, team=True),
     "category": ColumnKind(pgettext("a column", "Category"), team=True),

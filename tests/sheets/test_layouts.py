@@ -1,12 +1,17 @@
 """Columns and dropdowns are known by what they are called, in either language."""
 
+from pathlib import Path
+
 import pytest
 
+from simulator.cases.cases import read_cases
 from simulator.cases.row import WorksheetRow
+from simulator.core.messages import shown
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets.merge import cell_of, edited_sheet
-from simulator.sheets.model import Column, layouts, number_cell
+from simulator.sheets.model import COLUMNS, Column, layouts, number_cell
+from tests.case_files import as_csv, saved
 from tests.report.test_worksheets import report_context
 from tests.sample_runs import rehearsed
 
@@ -97,3 +102,21 @@ def test_what_people_typed_as_a_number_is_one_if_it_reads_the_same() -> None:
 def test_a_count_is_shown_to_its_last_digit() -> None:
     """Not as 1.23457e+06; a share is cut."""
     assert [number_cell(n).text for n in (1_234_567, 12.0, 0.123456789)] == ["1234567", "12", "0.123457"]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_questions_saved_as_csv_are_a_question_file(language: Language, tmp_path: Path) -> None:
+    """Each column says in a file what it says in the sheet."""
+    cells = {
+        "question": "料金は?",
+        "reference": "5円",
+        "expect": "税込と言う",
+        "category": "料金",
+        "gold": "a-1",
+    }
+    titles = [shown(COLUMNS[key].title, language) for key in cells]
+
+    [case] = read_cases(saved(tmp_path, as_csv([dict(zip(titles, cells.values(), strict=True))])))
+
+    assert (case.references, case.expect) == ((("5円",),), ("税込と言う",))
+    assert (case.tags, case.passages) == (("料金",), ("a-1",))
