@@ -61,7 +61,7 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
     """The rows below the column names; `named` puts the name of the worksheet into errors.
 
     A fault in a cell matters only under a column that fills a field: a #REF! in somebody's notes is no reason
-    to refuse the file. Hidden rows are left out.
+    to refuse the file. Hidden rows are left out; titles between the rows, and the names again, are none.
     """
     title = sheet.name if named else ""
     if not sheet.lines:
@@ -75,6 +75,8 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
         if line.hidden:
             yield LeftOut(path, Row(line.number, {}, sheet=title), "hidden")
             continue
+        if cells_of(line) == header or _is_section(sheet, head, line):
+            continue
         values: dict[str, JsonValue] = {
             name: line.texts.get(column, "") for column, name in enumerate(names, 1) if name
         }
@@ -87,8 +89,14 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
         if faults:
             name, what = next(iter(faults.items()))
             what = _("column {column}: {problem:sentence}", column=quote(name), problem=what)
-        if cells_of(line) != header:  # which long lists repeat
-            yield RowFault(path, row, what) if faults else row
+        yield RowFault(path, row, what) if faults else row
+
+
+def _is_section(sheet: WorkbookSheet, head: WorksheetRow, line: WorksheetRow) -> bool:
+    """Whether a row is a title between the rows: one text over columns that have a name each."""
+    column = next(iter(line.texts), 0)
+    is_alone = len(line.texts) == 1 and (line.number, column) in sheet.wide
+    return is_alone and (head.number, column) not in sheet.wide
 
 
 def heading_row(sheet: WorkbookSheet, fits: Fits) -> int:

@@ -45,7 +45,7 @@ def repacked(path: Path, part: str, old: str, new: str) -> Path:
 
 
 def test_a_list_as_teams_keep_it(tmp_path: Path) -> None:
-    """Title rows, line breaks, merged categories, formatted numbers and dates are understood."""
+    """Titles above and between rows, merged categories, formatted numbers and dates are understood."""
     rows: list[list[Any]] = [
         ["テスト質問", None, None, None],
         ["更新", date(2026, 4, 1), None, None],
@@ -53,11 +53,13 @@ def test_a_list_as_teams_keep_it(tmp_path: Path) -> None:
         ["分類", "番号", "質問（必須）", "正解"],
         ["料金", 1, "月額は\nいくら?", 4180],
         [None, "002", "割引は?", 0.25],
+        ["質問はここから", None, None, None],
+        ["分類", "番号", "質問（必須）", "正解"],
         ["解約", 3, "いつまで?", date(2026, 4, 20)],
     ]
-    path = grown(tmp_path, rows, "A1:D1", "A5:A6")
+    path = grown(tmp_path, rows, "A1:D1", "A5:A6", "A7:D7")
     book = openpyxl.load_workbook(path)
-    for cell, number_format in {"B5": "000", "B7": "000", "D5": '#,##0"円"', "D6": "0%"}.items():
+    for cell, number_format in {"B5": "000", "B9": "000", "D5": '#,##0"円"', "D6": "0%"}.items():
         book.worksheets[0][cell].number_format = number_format
     book.save(path)
 
