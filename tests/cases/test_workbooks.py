@@ -68,6 +68,8 @@ def test_a_list_as_teams_keep_it(tmp_path: Path) -> None:
         ("002", "割引は?", (("25%",),), ("料金",)),
         ("003", "いつまで?", (("2026-04-20",),), ("解約",)),
     ]
+    path = grown(tmp_path, [["質問", "正解"], ["■料金", None], ["月額は?", "5円"]], "A2:B2")
+    assert [case.question for case in read_cases(path)] == ["月額は?"]
 
 
 def test_formulas_give_their_stored_values(tmp_path: Path) -> None:
