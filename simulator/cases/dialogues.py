@@ -205,7 +205,13 @@ def columns_of_turns(cell: FileCell, question: str = "", *, has_answer: bool = F
     The first question is the question, later ones are the script. References and recorded answers are per
     turn, passages are those of all turns, `answerable` is that of the first question. Raises ValueError.
     """
-    turns = objects(cell.value)
+    held = decoded(cell.value)
+    # MT-Bench has the customer's lines alone.
+    turns = (
+        objects([{"question": turn} if isinstance(turn, str) else turn for turn in held])
+        if isinstance(held, list)
+        else []
+    )
     if not turns:
         msg = _(
             '{value} is not a list of questions; write [{{"question": "...", "reference": "..."}}]',

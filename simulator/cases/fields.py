@@ -159,8 +159,12 @@ def expect(cell: FileCell) -> tuple[str, ...]:
 
 
 def choices(cell: FileCell) -> tuple[str, ...]:
-    """The choices in their order; a JSON list may hold empty and repeated ones."""
+    """The choices in their order; a JSON list may hold empty and repeated ones.
+
+    Some data sets of Hugging Face have {"text": ["red", "blue"], "label": ["A", "B"]}.
+    """
     items = _json(cell)
+    items = items.get("text") if isinstance(items, dict) else items
     return tuple(map(_plain, items)) if isinstance(items, list) else _items(cell)
 
 

@@ -218,7 +218,7 @@ MIN_CHOICES, _MAX_CHOICES = 2, 26
 CHOICE_PREFIXES = ("choice", "option", "opt", "選択肢", "肢", "")
 _KANA = "アイウエオカキクケコ"
 _FIRST_CHOICES = frozenset(
-    {"a", *(f"{prefix}{first}" for prefix in CHOICE_PREFIXES[:-1] for first in "a01ア")}
+    {"a", "ア", *(f"{prefix}{first}" for prefix in CHOICE_PREFIXES[:-1] for first in "a01ア")}
 )
 
 
@@ -243,10 +243,10 @@ def choice_columns(headers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _marks(prefix: str) -> Sequence[Sequence[str]]:
-    """The ways to number choices: by letter, and after a prefix also by number or kana."""
+    """The ways to number choices: by letter or kana, and after a prefix also by number."""
     by_letter = ascii_lowercase
     numbers = [str(number) for number in range(_MAX_CHOICES + 1)]
-    return (by_letter, numbers[:_MAX_CHOICES], numbers[1:], _KANA) if prefix else (by_letter,)
+    return (by_letter, _KANA, *((numbers[:_MAX_CHOICES], numbers[1:]) if prefix else ()))
 
 
 @lru_cache(maxsize=64)

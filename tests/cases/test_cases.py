@@ -334,6 +334,7 @@ ANSWERS_OF_SQUAD = '[{"text": "5円", "answer_start": 0}, {"text": "6円", "answ
             f'{{"input": [{MESSAGES_BEFORE}, {LAST}], "target": ["5円", "6円"]}}',
             FEE | {"history": SAID},
         ),
+        ("lines.jsonl", '{"turns": ["a", "料金は?"]}', {"question": "a", "script": ("料金は?",)}),
         ("answered.jsonl", f'{{"input": [{MESSAGES_BEFORE}]}}', {"question": "a", "answer": "b"}),
     ],
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.fields import FileCell, answer, choices, read_cell, references, text
+from simulator.cases.fields import FileCell, answer, choices, decoded, read_cell, references, text
 from simulator.cases.formats import ChoiceRows
 from simulator.cases.headings import (
     CHOICE_PREFIXES,
@@ -150,7 +150,10 @@ def _labelled(path: Path, row: Row) -> Row:
         return row._replace(values={**others, "label": options[place]})
     right = read_cell(path, row, cells["references"], references) if "references" in cells else ()
     if right and len(right[0]) == 1:
-        place = _right_choice(path, row, cells["references"]._replace(value=right[0][0]), options)
+        marks = decoded(cells["choices"].value)
+        names = map(normalised, map(str, marks.get("label", ()))) if isinstance(marks, dict) else ()
+        cell = cells["references"]._replace(value=right[0][0])
+        place = _right_choice(path, row, cell, options, [*names])
         if place is not None:
             text = options[place]
             return row._replace(values={**row.values, "label": text, columns["references"]: [text]})

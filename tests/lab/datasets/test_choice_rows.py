@@ -18,6 +18,7 @@ LAYOUTS = {
     "Japanese": "問題,選択肢A,選択肢B,選択肢C,選択肢D,正解,科目\nq?,red,blue,sea,tan,Ｃ,hues\n",
     "numbered from 1": "質問,選択肢１,選択肢２,選択肢３,選択肢４,正解,教科\nq?,red,blue,sea,tan,3,hues\n",
     "kana": "問題,選択肢ア,選択肢イ,選択肢ウ,選択肢エ,正解,科目\nq?,red,blue,sea,tan,ウ,hues\n",
+    "kana alone": "設問,ア,イ,ウ,エ,解答,科目\nq?,red,blue,sea,tan,ウ,hues\n",
     "numbered from 0": "question,choice0,choice1,choice2,choice3,label,subject\nq?,red,blue,sea,tan,2,hues\n",
     "by its text": "Question,Opt A,Opt B,Opt C,Opt D,Answer,Topic\nq?,red,blue,sea,tan,Sea,hues\n",
     "a list in a cell": "question,choices,answer,subject\nq?,red|blue|sea|tan,C,hues\n",
@@ -59,6 +60,8 @@ def test_the_original_files_have_no_column_names(tmp_path: Path) -> None:
         ({"choices": ["8", "2", "24"], "answer": 2}, "24"),
         ({"choices": ["8", "2", "24"], "answer": "C"}, "24"),
         ({"choices": ["8", "2", "24"], "answer": "24"}, "24"),
+        ({"choices": {"text": ["8", "2", "24"], "label": ["1", "2", "3"]}, "answerKey": "2"}, "2"),
+        ({"choices": {"text": ["red", "blue"], "label": ["A", "B"]}, "answerKey": "B"}, "blue"),
         ({"choices": ["x", "y"], "label": 1}, "y"),
         ({"choices": ["x", "y"], "正解": "Ｂ"}, "y"),
         ({"choices": ["B", "A", "O"], "answer": "B"}, "B"),  # in a list the text goes first
