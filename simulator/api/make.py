@@ -8,7 +8,7 @@ from simulator import plugins
 from simulator.api.resume import resume
 from simulator.api.run import FinishedRun, run_settings, start
 from simulator.cases.cases import GIVEN, CaseObjects
-from simulator.cases.headings import columns_by_keyword
+from simulator.cases.headings import without_columns
 from simulator.core.errors import InputError
 from simulator.core.messages import _
 from simulator.core.settings import Protocol, Settings, flag, load_settings, stored_settings
@@ -62,7 +62,7 @@ def make_with_objects(protocol: Protocol, bot: Any, cases: Any, flags: dict[str,
     if cases is not None:
         flags["cases"] = str(cases) if listed is None else GIVEN
     given = None if isinstance(bot, str) else bot
-    with columns_by_keyword():
+    with without_columns(instead="columns="):
         finished = make(load_settings(flags), protocol, flags, bot=given, cases=listed)
     if isinstance(finished, Forecast) or finished.is_empty:
         raise InputError(_("nothing was run."))

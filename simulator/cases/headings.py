@@ -31,9 +31,8 @@ from simulator.core.messages import printable
 NAMES = tomllib.loads(Path(__file__).with_name("headings.toml").read_text(encoding="utf-8"))
 COLUMNS: dict[str, tuple[str, ...]] = {field: tuple(names) for field, names in NAMES["case"].items()}
 
-_OPTION, _KEYWORD = "--columns ", "columns="
 # How whoever reads a file may say what its columns are; empty where nothing does.
-_SAID_BY = ContextVar("columns_are_said_by", default=_OPTION)
+_SAID_BY = ContextVar("columns_are_said_by", default="--columns ")
 _OF_SHELLS = frozenset('"$`\\!')
 
 
@@ -43,22 +42,9 @@ def takes_columns() -> bool:
 
 
 @contextmanager
-def without_columns() -> Iterator[None]:
-    """Reads a file for a command without --columns: the columns have to be renamed in it."""
-    with _columns_said_by(""):
-        yield
-
-
-@contextmanager
-def columns_by_keyword() -> Iterator[None]:
-    """Reads a file for a call from Python, whose advice has `columns="question=Q"` in place of the option."""
-    with _columns_said_by(_KEYWORD):
-        yield
-
-
-@contextmanager
-def _columns_said_by(what: str) -> Iterator[None]:
-    before = _SAID_BY.set(what)
+def without_columns(instead: str = "") -> Iterator[None]:
+    """Reads a file for a command without --columns: its columns have to be renamed, or be said otherwise."""
+    before = _SAID_BY.set(instead)
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cases.headings import choice_columns, columns_by_field, field_of, meanings
+from simulator.cases.headings import choice_columns, columns_by_field, field_of
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import Message, _, printable, quote
 
@@ -164,21 +164,3 @@ def column_names(path: Path, row: Row | int, cells: Sequence[str]) -> list[str]:
         else:
             names.append(name)
     return names
-
-
-def is_lower_heading(upper: Sequence[str], lower: Sequence[str], fits: Fits, *, spans: bool = False) -> bool:
-    """Whether the row below a heading is the row of column names, under groups of columns.
-
-        問い合わせ  -     回答          a group over two columns
-        分類        質問  正解          the names
-
-    The lower row has the column that is needed, and names under columns where the upper one has none; `spans`
-    says that a cell of the upper row is merged over several columns. A row of data is none: it would have to
-    consist of column names.
-    """
-    names = [text.strip() for text in lower]
-    under_none = any(
-        name and not (upper[column].strip() if column < len(upper) else "")
-        for column, name in enumerate(names)
-    )
-    return fits(names) and len(meanings(names)) > 1 and (spans or under_none)

@@ -24,7 +24,6 @@ from simulator.cases.row import (
     WorksheetRow,
     check_columns,
     column_names,
-    is_lower_heading,
 )
 from simulator.core.errors import CaseFileError
 from simulator.core.messages import _, printable, quote
@@ -109,28 +108,34 @@ def column_row(sheet: WorkbookSheet, fits: Fits) -> int | None:
     """The index of the line with the column names, below titles and notes; None when no line fits.
 
     A row of data in which a name happens to stand (質問 under 種別) is none: names are wider than all above
-    them, or several. Of two rows of names the lower one counts: where a name is merged downwards over a
-    second row, or stands above several names of it. At most `MOST_TITLE_ROWS` filled rows are looked at.
+    them, or several. Of two rows of names the lower one counts:
+
+        問い合わせ  -     回答          groups over several columns
+        分類        質問  正解          the names
+
+    At most `MOST_TITLE_ROWS` filled rows are looked at.
     """
-    top: WorksheetRow | None = None
+    top: int | None = None
     widest = 0
-    for line in sheet.lines[:MOST_TITLE_ROWS]:
+    for place, line in enumerate(sheet.lines[:MOST_TITLE_ROWS]):
         texts = [text.strip() for text in line.texts.values()]
         names, is_wider = len(meanings(texts)), len(texts) > widest
-        is_below = is_wider and names > (top is not None and len(top.texts) > 1)
-        if fits(texts) and (is_below if top else is_wider or names > 1 or len(texts) == 1):
-            top = line
+        if top is None:
+            is_heading = is_wider or names > 1 or len(texts) == 1
+        else:
+            upper = sheet.lines[top]
+            spans = any((upper.number, column) in sheet.wide for column in upper.texts)
+            is_under = place == top + 1 and (spans or not line.texts.keys() <= upper.texts.keys())
+            is_heading = (is_wider or is_under) and names > (len(upper.texts) > 1)
+        if is_heading and fits(texts):
+            top = place
         widest = max(widest, len(texts))
     if top is None:
         return None
-    last = max([top.number, *(sheet.below.get((top.number, column), 0) for column in top.texts)])
-    start = max(place for place, line in enumerate(sheet.lines) if top.number <= line.number <= last)
-    if start + 1 < len(sheet.lines):
-        upper, lower = sheet.lines[start], sheet.lines[start + 1]
-        spans = any((upper.number, column) in sheet.wide for column in upper.texts)
-        if is_lower_heading(cells_of(upper), cells_of(lower), fits, spans=spans):
-            return start + 1
-    return start
+    # A name may be merged downwards over further rows.
+    upper = sheet.lines[top]
+    last = max([upper.number, *(sheet.below.get((upper.number, column), 0) for column in upper.texts)])
+    return max(place for place, line in enumerate(sheet.lines) if upper.number <= line.number <= last)
 
 
 def cells_of(line: WorksheetRow) -> list[str]:
