@@ -96,13 +96,14 @@ class Headings:
             for rank, name in enumerate(several)
         }
         self.in_order = lru_cache(maxsize=256)(self._in_order)
+        self._place = lru_cache(maxsize=4096)(self._place_of)
 
     def field_of(self, header: str) -> str | None:
         """The field that a header means, or None."""
         place = self._place(header)
         return place and place[0]
 
-    def _place(self, header: str) -> tuple[str, int] | None:
+    def _place_of(self, header: str) -> tuple[str, int] | None:
         """The field that a header means, in one language or in two: 質問 / Question."""
         names = [header, *(_IN_TWO_LANGUAGES.split(header) if _IN_TWO_LANGUAGES.search(header) else ())]
         whole, *parts = (self._places.get(normalised(name)) for name in names)

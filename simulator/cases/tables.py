@@ -38,7 +38,7 @@ _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 # What Excel writes as the first line of a CSV to name its delimiter.
 _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # How Excel keeps the zeros of a number in a CSV: ="0120".
-_TEXT_FORMULA = re.compile(r'="([^"]*)"')
+_TEXT_FORMULA = re.compile(r'\A="([^"]*)"\Z')
 # What begins like objects is JSON, whatever its file is called.
 _OBJECTS = re.compile(r'\s*\[?\s*\{\s*"')
 Cells = tuple[int, list[str] | RowFault]
@@ -144,15 +144,8 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
 
 def _sheet(rows: Iterable[Cells]) -> WorkbookSheet:
     """The rows as a worksheet has them, which tells the column names from titles."""
-    texts = (
-        (
-            line,
-            {}
-            if isinstance(cells, RowFault)
-            else {n: cell for n, cell in enumerate(cells, 1) if cell.strip()},
-        )
-        for line, cells in rows
-    )
+    read = ((line, () if isinstance(cells, RowFault) else cells) for line, cells in rows)
+    texts = ((line, {n: cell for n, cell in enumerate(cells, 1) if cell.strip()}) for line, cells in read)
     return WorkbookSheet("", tuple(WorksheetRow(*row) for row in texts))
 
 
@@ -181,10 +174,7 @@ def _lines_of_cells(path: Path, text: str, delimiter: str) -> Iterator[Cells]:
         if cells is None:
             return
         if any(map(str.strip, cells)):
-            yield (
-                start,
-                [formula[1] if (formula := _TEXT_FORMULA.fullmatch(cell)) else cell for cell in cells],
-            )
+            yield start, [_TEXT_FORMULA.sub(r"\1", cell) for cell in cells]
         start = reader.line_num + 1
 
 
