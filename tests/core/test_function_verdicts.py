@@ -7,7 +7,7 @@ import pytest
 
 from simulator.core.errors import ModelFailure
 from simulator.core.replies import score_of
-from simulator.core.types import Score
+from simulator.core.types import Score, Usage
 
 SHARE, FIFTHS = (0.0, 1.0), (1.0, 5.0)
 
@@ -64,6 +64,7 @@ def test_a_score_may_have_a_scale_of_its_own() -> None:
         ("good", "malformed", "the judge returned str, not a Score, a number"),
         ((4, 5), "malformed", "the judge returned tuple, not a Score"),
         (None, "malformed", "the judge returned NoneType, not a Score"),
+        (Usage(model="m"), "malformed", "the judge returned Usage, not a Score"),
         (
             Score(state="scored"),
             "malformed",

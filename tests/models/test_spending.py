@@ -282,6 +282,16 @@ def test_an_amount_is_shown_as_far_as_it_is_known() -> None:
     assert [str(money(spent)) for spent in amounts] == ["0.50 USD", "at least 0.25 USD", "cost unknown"]
 
 
+@pytest.mark.parametrize(("model", "uncounted", "amount"), [
+    ("m", 0, "0.20 USD"), ("m", 1, "at least 0.20 USD"), ("x", 0, "cost unknown"), ("x", 1, "cost unknown"),
+])  # fmt: skip
+def test_what_a_resumed_run_has_spent_is_priced_anew(model: str, uncounted: int, amount: str) -> None:
+    """By a price that is known now; nothing is made up for a call that told no tokens, or has no price."""
+    spent = Spending(calls=2, tokens_in=1000, tokens_out=100, cost_usd=None, uncounted=uncounted)
+
+    assert str(money(Prices({"m": Price(input=100, output=1000)}).completed(model, spent))) == amount
+
+
 def test_what_a_number_of_calls_costs() -> None:
     """Tokens are whole ones; a stand-in costs nothing, and an unknown model nobody knows what."""
     prices = Prices({"m": Price(input=1, output=2)})
