@@ -37,6 +37,8 @@ FIRST_CALLS = 4
 USUAL_CALLS = 64
 # Growth beyond what once came too late is so many times slower.
 WARY = 16
+# Seconds in which no model answers: a bot that is quicker had its answer in a cache.
+FROM_CACHE = 0.05
 
 
 class Permit(NamedTuple):
@@ -281,8 +283,13 @@ class BotPlaces(AbstractAsyncContextManager[None]):
             self._entered[asyncio.current_task()] = stack.pop_all(), permit
 
     def answered(self) -> None:
-        """The bot answered the task that is within: the endpoint bears as much as if a model had."""
-        self._limiter.succeeded(self._entered[asyncio.current_task()][1])
+        """The bot answered the task that is within: the endpoint bears as much as if a model had.
+
+        An answer out of a cache of the bot's says nothing of that.
+        """
+        _stack, permit = self._entered[asyncio.current_task()]
+        if asyncio.get_running_loop().time() - permit.entered >= FROM_CACHE:
+            self._limiter.succeeded(permit)
 
     async def __aexit__(self, *error: object) -> None:
         """Leaves it."""

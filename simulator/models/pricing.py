@@ -92,7 +92,7 @@ class Allowance:
         return _(
             "too little is left of the budget of {budget} USD ({paid}, and the next call may cost {most}"
             " USD)",
-            budget=f"{self.budget:g}",
+            budget=dollars(self.budget),
             paid=paid(self.spent, is_known=not self.lost),
             most=dollars(most),
         )

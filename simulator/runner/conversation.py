@@ -61,7 +61,6 @@ from simulator.core.types import (
     traits_of,
     turn_of,
 )
-from simulator.models.limiter import BotPlaces
 from simulator.models.pricing import BudgetSpent
 
 # Longer answers are cut and marked: a bot that returns a megabyte must not fill every prompt and sheet.
@@ -238,8 +237,9 @@ async def ask(bot: Bot, query: Query, timeout: float) -> Answer:
     places = traits_of(bot).places
     async with places or contextlib.nullcontext():
         answer = await timed_answer(bot, query, timeout)
-        if isinstance(places, BotPlaces) and answer.error is None:
-            places.answered()
+        # Places at a model's endpoint learn from it how much that bears.
+        if answer.error is None and (answered := getattr(places, "answered", None)):
+            answered()
         return answer
 
 

@@ -50,7 +50,7 @@ class Purse:
                 return _(
                     "too little is left of the budget of {budget} USD for another conversation ({paid}, and"
                     " one costs about {one} USD)",
-                    budget=f"{self._ledger.budget:g}",
+                    budget=dollars(self._ledger.budget),
                     paid=self._ledger.paid,
                     one=dollars(usual or 0.0),
                 )

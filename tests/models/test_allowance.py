@@ -43,7 +43,7 @@ async def test_a_call_waits_for_what_others_give_back() -> None:
 async def test_after_the_first_refusal_nothing_goes_out() -> None:
     """Also nothing cheap: a run does not end with grades alone, or with dialogue alone."""
     allowance, seen = Allowance(1.0), list[float]()
-    told = r"too little is left of the budget of 1 USD \(0\.00 USD paid, and .* 1\.10 USD\)"
+    told = r"too little is left of the budget of 1\.00 USD \(0\.00 USD paid, and .* 1\.10 USD\)"
     with pytest.raises(BudgetSpent, match=told):
         await call(allowance, 1.1, 0.0, seen)
     with pytest.raises(BudgetSpent):

@@ -332,7 +332,7 @@ async def test_the_budget_stops_before_the_next_call() -> None:
     async with OpenAIServer(lambda _: dear) as server, connected(cache=ResponseCache("on")) as made:
         model = model_at(server, made, name="gpt-4.1", ledger=spent)
         await verdict(model, seed=1)
-        with pytest.raises(BudgetSpent, match="too little is left of the budget of 1 USD"):
+        with pytest.raises(BudgetSpent, match="too little is left of the budget of 1.00 USD"):
             await verdict(model, seed=2)
         await verdict(model, seed=1)
 

@@ -167,7 +167,7 @@ async def test_a_call_that_could_exceed_the_budget_is_not_made() -> None:
         assert await has_room(Ledger({}, budget=most / 5), BODY | {limit: 10})
     assert await has_room(Ledger({}), BODY)
     assert not await has_room(before, BODY, "user"), "what was spent before an interruption counts"
-    told = r"too little is left of the budget of 0\.01 USD \(0\.00 USD paid, and the next call"
+    told = r"too little is left of the budget of 0\.0100 USD \(0\.00 USD paid, and the next call"
     with pytest.raises(BudgetSpent, match=told):
         async with Ledger({}, budget=0.01).room("judge", BODY):
             pytest.fail("nothing may go out")

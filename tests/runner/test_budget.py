@@ -65,7 +65,7 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     assert server.max_in_flight >= 5
     assert 0.7 * budget < billed <= shown["cost_usd"] + 1e-4
     assert shown["cost_usd"] <= budget
-    assert "too little is left of the budget of 0.2 USD" in err
+    assert "too little is left of the budget of 0.20 USD" in err
     assert "Budget: 0.20 USD, 30 JPY at about 150 JPY per USD. It may not be enough: the run can " in err
     assert cut.run.status == "stopped"
     assert {conversation.ended for conversation in cut.conversations} & {Ended.BUDGET}
@@ -106,7 +106,7 @@ def test_what_broke_off_counts(cut: str, capsys: pytest.CaptureFixture[str], ser
 
     assert code == 3
     assert 0.01 < billed <= budget
-    assert re.search(r"too little is left of the budget of 0\.2 USD .*\(at most 0\.\d+ USD paid, and", err)
+    assert re.search(r"too little is left of the budget of 0\.20 USD .*\(at most 0\.\d+ USD paid, and", err)
     shown = json.loads(out)
     assert shown["cost_usd"] is None
     assert 0 < shown["cost_at_least_usd"] < billed
@@ -127,7 +127,7 @@ def test_a_small_budget_grades_whole_conversations(
 
     assert code == 3
     assert re.search(
-        r"too little is left of the budget of 0\.08 USD for another conversation"
+        r"too little is left of the budget of 0\.0800 USD for another conversation"
         r" \(0\.0\d+ USD paid, and one costs about 0\.0\d+ USD\); a larger --budget goes on",
         err,
     )

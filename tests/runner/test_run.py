@@ -207,7 +207,7 @@ async def test_a_spent_budget_stops_the_run(tmp_path: Path) -> None:
         done, nothing = await resumed(still, tmp_path, server, budget=9, **priced)
 
     assert re.fullmatch(
-        r"too little is left of the budget of 0\.08 USD.* \(.* paid, .*\); a larger --budget goes on",
+        r"too little is left of the budget of 0\.0800 USD.* \(.* paid, .*\); a larger --budget goes on",
         why or "",
     )
     assert again is not None

@@ -41,7 +41,7 @@ from simulator.core.errors import InputError, Outage, RehearsalError
 from simulator.core.messages import Message, _, message_of
 from simulator.core.roles import models_named
 from simulator.core.secrets import missing_secrets
-from simulator.core.settings import Settings
+from simulator.core.settings import Settings, dollars
 from simulator.core.types import Conversation, Ended, Query, Usage
 from simulator.lab.dask import worker
 from simulator.lab.dask.settings import DaskSettings
@@ -292,7 +292,7 @@ class BatchRunner(Runner):
             self.out_of_budget = _(
                 "too little is left of the budget of {budget} USD for every worker; a larger --budget goes"
                 " on, or one process without workers",
-                budget=f"{self.context.ledger.budget:g}",
+                budget=dollars(self.context.ledger.budget or 0.0),
             )
 
 

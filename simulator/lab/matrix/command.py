@@ -36,7 +36,7 @@ from simulator.core.errors import InputError, RehearsalError, RunFileError, Unkn
 from simulator.core.messages import Message, _, language_of
 from simulator.core.roles import endpoints
 from simulator.core.secrets import restore_secrets
-from simulator.core.settings import Settings, load_settings, stored_settings
+from simulator.core.settings import Settings, dollars, load_settings, stored_settings
 from simulator.core.types import Conversation, Spending
 from simulator.core.writing import replaced, write_atomically
 from simulator.lab.matrix import record as records
@@ -186,7 +186,7 @@ class _MatrixRun(NamedTuple):
         if budget := self.today.budget or settings.budget:
             left = records.left_for(self.file, at, budget)
             if left <= 0:
-                raise BudgetSpent(_("the budget of {budget:g} USD is spent", budget=budget))
+                raise BudgetSpent(_("the budget of {budget} USD is spent", budget=dollars(budget)))
             settings = settings.model_copy(update={"budget": left})
         if begun is not None:
             finished = resume(settings.model_copy(update={"resume": str(begun.parent)}))

@@ -16,6 +16,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.errors import InputError
+from simulator.core.settings import dollars
 from simulator.core.types import Ended, Results
 from simulator.storage.run_file import read_run
 from tests.lab.dask.clusters import (
@@ -316,7 +317,7 @@ async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
         asked = dict(server.counts)
 
     assert why is not None
-    assert f"the budget of {BUDGET:g} USD" in why
+    assert f"the budget of {dollars(BUDGET)} USD" in why
     assert 0 < spent <= BUDGET
     assert stopped.run.status == "stopped"
     assert finished.run.status == "finished"
