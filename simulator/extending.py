@@ -10,7 +10,7 @@ only here changes with the program.
 
 from simulator.cases.knowledge import read_knowledge
 from simulator.core import answers as returned
-from simulator.core.answers import MOST_PASSAGES, passages_of
+from simulator.core.answers import MOST_PASSAGES, kind, passages_of
 from simulator.core.choosing import Chooser, Choosing, Unsupported
 from simulator.core.clock import TimeLimit
 from simulator.core.concurrency import is_async, on_a_thread
@@ -39,11 +39,19 @@ from simulator.core.types import (
     traits_of,
     usage_told,
 )
-from simulator.models.bodies import ACCEPTED, PIECE, BodyError, unpacked, whole_body
+from simulator.models.bodies import ACCEPTED, PIECE, BodyError, codec_of, decoded, unpacked, whole_body
 from simulator.models.exchange import session_of
-from simulator.models.network import blocked_by, client_words, is_this_machine, proxy_for, through
+from simulator.models.network import (
+    authorities,
+    blocked_by,
+    check_way,
+    client_words,
+    is_this_machine,
+    proxy_for,
+    through,
+)
 from simulator.models.patience import Notices
-from simulator.models.refusals import text_of_page, wait_asked_for
+from simulator.models.refusals import how_it_ended, refused_in, text_of_page, wait_asked_for
 from simulator.text import metrics, normalise
 from simulator.text.normalise import is_quoted_from
 from simulator.text.typography import nfkc, straight, straight_pattern

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from simulator.core.errors import BotFailure
-from simulator.core.messages import _
+from simulator.core.messages import Message, _
 from simulator.core.patterns import LazyPattern
 from simulator.core.tool_calls import tool_calls_in, tool_calls_of
 from simulator.core.types import Answer, Passage, ToolCall
@@ -127,8 +127,7 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     if key is None and tools:
         return Answer(text="", shows_passages=False, tools=tools)
     if key is None:
-        keys = ", ".join(str(key)[:40] for key in list(result)[:20])
-        there = _("has the keys {keys}", keys=keys) if result else _("is empty")
+        there = kind(result)
         raise BotFailure(
             "malformed", _("the bot's mapping needs the key 'answer', but it {there}", there=there)
         )
@@ -176,6 +175,21 @@ def joined(content: Any) -> Any:
         return content
     parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
     return "".join(part for part in parts if isinstance(part, str))
+
+
+def kind(value: Any) -> Message:
+    """What a value is, for messages: "has the keys id, text", "is a list of 3", "is a text"."""
+    if isinstance(value, Mapping):
+        return (
+            _("has the keys {value}", value=", ".join(str(key)[:40] for key in list(value)[:20]))
+            if value
+            else _("is empty")
+        )
+    if isinstance(value, list):
+        return _("is a list of {n}", n=len(value))
+    if value is None:
+        return _("is null")
+    return _("is a text") if isinstance(value, str) else _("is a number or a truth value")
 
 
 def passages_of(documents: Any) -> tuple[Passage, ...]:

@@ -62,6 +62,8 @@ _OF_A_REQUEST = LazyPattern(r"/+(?:chat/completions|completions|embeddings|respo
 _AROUND = LazyPattern(r"^[\s\u200b\ufeff“”‘’«»「」<(]+|[\s\u200b\ufeff“”‘’«»「」>),;.、。]+$")
 # A version as a part of a path: /v1, /v1beta, /api/v3.
 _VERSION = LazyPattern(r"/v\d+\w*(?=/|$)", re.IGNORECASE)
+# Signs of a place in an address that was never filled in: <your-resource>, ${RESOURCE}.
+_PLACEHOLDER = frozenset("<>{}$")
 _DEPLOYMENT = LazyPattern(r"/openai/deployments/[^/]+$")
 _HEADER_NAME = LazyPattern(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VARIABLE = LazyPattern(r"\$\{(\w+)\}")
@@ -444,10 +446,11 @@ def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
 
 
 def is_http_address(address: str) -> bool:
-    """Whether an address has a host, and no port that cannot be."""
+    """Whether an address has a host that is no <placeholder>, and no port that cannot be."""
     try:
         parts = urlsplit(address)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_host = bool(parts.hostname) and _PLACEHOLDER.isdisjoint(parts.netloc)
+        return parts.scheme in ("http", "https") and is_host and parts.port != 0
     except ValueError:
         return False
 
@@ -456,8 +459,15 @@ def _check(role: Role, url: str, key: str) -> None:
     """Raises InputError for a mistyped address or key, without showing the key."""
     # Checked before the first call, since a client's own error would show the address with what may be secret
     # in it. No endpoint reads a password there, and nothing behind # is sent.
-    sound = is_http_address(url) and "@" not in urlsplit(url).netloc and "#" not in url
-    if not sound or url != "".join(url.split()):
+    if is_http_address(url) and "@" in urlsplit(url).netloc:
+        msg = _(
+            "the {role} model's address has a login in it: write it as"
+            " REHEARSAL_{variable}_HEADERS='Authorization: Basic ${{VARIABLE}}' (name:password in base64).",
+            role=role,
+            variable=role.upper(),
+        )
+        raise InputError(msg)
+    if not is_http_address(url) or "#" in url or url != "".join(url.split()):
         msg = _(
             "the {role} model's address '{address}' must look like http://localhost:11434/v1"
             " (REHEARSAL_{variable}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).",

@@ -144,15 +144,15 @@ _MOST_TOKENS = 10**9
 def _counts(details: Any) -> dict[str, int]:
     """The numbers of tokens that an endpoint told, by name, without what cannot be one."""
     # What an endpoint tells is not ours: a count may be negative, huge or a text.
-    return (
-        {
-            name: int(value)
-            for name, value in details.items()
-            if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS
-        }
-        if isinstance(details, dict)
-        else {}
-    )
+    numbers = {
+        name: float(value) if isinstance(value, str) and value.isdecimal() and len(value) < 13 else value
+        for name, value in (details.items() if isinstance(details, dict) else ())
+    }
+    return {
+        name: int(value)
+        for name, value in numbers.items()
+        if isinstance(value, (int, float)) and 0 <= value <= _MOST_TOKENS
+    }
 
 
 class Usage(Value):

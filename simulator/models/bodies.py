@@ -4,6 +4,8 @@ They are unpacked while they arrive, a piece at a time, and counted as they come
 hold a gigabyte of zeros, which libraries unpack before anybody can look at their length.
 """
 
+import codecs
+import contextlib
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,8 +27,45 @@ _EITHER = zlib.MAX_WBITS + 32  # with the header of gzip or of zlib
 _GZIP = b"\x1f\x8b"
 
 
+# Content-Encodings that pack nothing; the name of a charset is a mistake that many servers make.
+_UNPACKED = ("", "identity", "none", "utf-8", "utf8")
+# Charsets by the names that Windows has for them, which holds more than the standard of the same name.
+_CHARSETS = dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "ms_kanji"), "cp932")
+# What servers call a body whose charset nobody told them.
+_BY_DEFAULT = ("iso8859-1", "ascii", "cp1252")
+
+
 class BodyError(Exception):
     """An answer's body that is not read to its end, and why."""
+
+
+def codec_of(charset: str | None) -> str:
+    """The codec of a charset, UTF-8 where it is unknown or only a server's default; a mark may come first."""
+    name = (charset or "").strip("\"' ").lower()
+    with contextlib.suppress(LookupError):
+        codec = codecs.lookup(_CHARSETS.get(name, name)).name
+        if codec not in _BY_DEFAULT and codec != "utf-8":
+            return codec
+    return "utf-8-sig"
+
+
+def decoded(content: bytes, charset: str | None = None) -> str:
+    """A body as text: by its mark, in its charset, as UTF-8; without a charset also as what it can only be.
+
+    Nothing is refused: what does not fit becomes question marks. EUC-JP goes before Shift_JIS, which hardly
+    ever looks like it, while the reverse is common.
+    """
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    for codec in ("utf-16" if is_utf16 else codec_of(charset), "utf-8-sig", charset or "utf-8"):
+        with contextlib.suppress(ValueError, LookupError):
+            return content.decode(codec)
+    text = content.decode(codec_of(charset), "replace")
+    # One wrong byte in a text of UTF-8 is no sign of another encoding; many are.
+    if not charset and 2 * text.count("\ufffd") > sum(character > "\x7f" for character in text):
+        for codec in ("euc_jp", "cp932"):
+            with contextlib.suppress(ValueError):
+                return content.decode(codec)
+    return text
 
 
 async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
@@ -53,7 +92,7 @@ class _Body:
 
     def __init__(self, encoding: str | None) -> None:
         self._name = (encoding or "").strip().lower()
-        if self._name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        if self._name not in (*_UNPACKED, "gzip", "x-gzip", "deflate"):
             msg = _("the answer is compressed as {name}; gzip or deflate was asked for", name=self._name[:40])
             raise BodyError(msg)
         self._packed = self._size = self._parts = 0
@@ -63,7 +102,7 @@ class _Body:
         """What the next chunk holds."""
         self._packed += len(chunk)
         # Both are counted: a packed body of 8 MB is too long, whatever is in it.
-        for piece in (chunk,) if self._name in ("", "identity") else self._undone(chunk):
+        for piece in (chunk,) if self._name in _UNPACKED else self._undone(chunk):
             self._size += len(piece)
             if max(self._size, self._packed) > LARGEST_BODY:
                 raise BodyError(_("the answer is longer than {size} MB", size=LARGEST_BODY // 2**20))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel
 
 from simulator.core.errors import LoginPage, MalformedReply, ModelFailure, OutOfPatience, RehearsalError
-from simulator.core.messages import _
+from simulator.core.messages import _, message_of
 from simulator.core.roles import Endpoint
 from simulator.core.types import Usage, usage_told
 from simulator.models.abilities import EMBEDDING_FORMS, LIMITS, MOST_LESSONS
@@ -32,8 +32,8 @@ from simulator.models.cache import ResponseCache, request_key
 from simulator.models.completion import Unusable, text_in
 from simulator.models.connections import Connections
 from simulator.models.context import tokens_read
-from simulator.models.embedding import Embeddings, NoEmbeddings, rows_of, vector_of
-from simulator.models.exchange import Page, Transport
+from simulator.models.embedding import Embeddings, NoEmbeddings, rows_of, vectors_of
+from simulator.models.exchange import NotJson, Transport
 from simulator.models.failures import failure_at, failure_of, words_of
 from simulator.models.forms import most_tokens, strict_schema
 from simulator.models.limiter import DIALOGUE, Permit
@@ -289,9 +289,10 @@ class Model:
             patience.tries += 1
             try:
                 data, usage = await self._attempt(path, body, patience)
-                empty += data is None
+                is_json = not isinstance(data, NotJson)
+                empty += not is_json
                 # Where a proxy may have answered instead, it is tried once more.
-                if data is not None or (empty > 1 and await self._is_no_json_final(path, patience)):
+                if is_json or (empty > 1 and await self._is_no_json_final(path, patience)):
                     return data, usage
             except CallError as error:
                 if not error.is_transient or await self._is_at_fault(path, patience):
@@ -402,7 +403,7 @@ class Model:
             elif not patience.gave_up:
                 self._availability.answered()
             raise
-        if data is None:
+        if isinstance(data, NotJson):
             self._availability.failed(self._no_json("malformed"), None)
         else:
             self._availability.answered()
@@ -434,12 +435,10 @@ class Model:
         with patience:
             seconds = min(self.connections.timeout, patience.left)
             reply = await self._transport.post(path, body, seconds)
-        if not isinstance(reply, Page):
-            return reply
         # Later it may be that of a proxy, which goes away again.
-        if self._availability.answers:
-            return None
-        words = _("the reply is a web page, not JSON: {page}", page=reply)
+        if not isinstance(reply, NotJson) or not reply.is_page or self._availability.answers:
+            return reply
+        words = _("the reply is a web page, not JSON: {page}", page=reply.text)
         denied = self._failure("denied", words, advice=self.endpoint.missing_of_address)
         raise LoginPage("denied", denied.message)
 
@@ -458,9 +457,9 @@ class Model:
                 data = {"data": rows, "usage": {"prompt_tokens": embedded.tokens}}
                 self.ledger.charge(self.endpoint.role, self._usage(data), sent=body)
         try:
-            vectors = [vector_of(row) for row in rows_of(data, len(texts))]
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._failure("malformed", _("no embeddings in the reply")) from error
+            vectors = vectors_of(rows_of(data, len(texts)))
+        except ValueError as error:
+            raise self._failure("malformed", message_of(error)) from error
         if kept is None:
             self.cache.put(request, data)
         return vectors
@@ -505,7 +504,7 @@ class Model:
         received = await self._reply(EMBEDDINGS, lambda: body, keyed=False)
         try:
             rows = rows_of(received.data, len(texts))
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._failure("malformed", _("not {n} embeddings in the reply", n=len(texts))) from error
+        except ValueError as error:
+            raise self._failure("malformed", message_of(error)) from error
         self._abilities.embeds = True
         return Embeddings(rows, received.usage.tokens_in)

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from simulator.core.answers import kind
 from simulator.core.messages import Message, _, encodable
+from simulator.models.exchange import NotJson
 from simulator.models.reading import lone_form, names_key_of
-from simulator.models.refusals import FILTERED
+from simulator.models.refusals import how_it_ended
 
 # Fields of a message for what was thought, by servers and gateways.
 REASONING = ("reasoning_content", "reasoning", "thinking")
@@ -43,26 +45,34 @@ def text_in(data: Any, reply_form: type[BaseModel] | None) -> Said:
     """The text of a completion. Raises Unusable for a refusal, or where there is none."""
     try:
         choice = data["choices"][0]
-        ended = str(choice.get("finish_reason"))
-        is_filtered = bool(FILTERED.search(ended))
+        reason = choice.get("finish_reason")
+        ended = how_it_ended(reason)
+        is_filtered = ended == "filtered"
         message = choice["message"] if not is_filtered else choice.get("message") or {}
         refusal, text = message.get("refusal"), _text(message.get("content"))
         elsewhere = None
         if not text.strip():
             text, elsewhere = _besides_content(message, reply_form)
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise Unusable("malformed", _("the reply is not a chat completion"), is_foreign=True) from error
+        raise Unusable("malformed", _foreign(data), is_foreign=True) from error
     # Of structured outputs: a model that will not fill in the form says so in a field of its own.
     if refusal:
         raise Unusable("refused", str(refusal))
     if is_filtered:
-        msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=ended)
+        msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=reason)
         raise Unusable("refused", msg)
     if elsewhere and reply_form is None:
         raise Unusable("malformed", elsewhere)
     if len(text) > LONGEST_REPLY:
         raise Unusable("malformed", _("a reply of {n} characters", n=len(text)))
-    return Said(text, ended == "length", elsewhere)
+    return Said(text, ended == "cut", elsewhere)
+
+
+def _foreign(data: Any) -> Message:
+    """What came that is no chat completion."""
+    if not isinstance(data, NotJson):
+        return _("the reply is not a chat completion: it {kind}", kind=kind(data))
+    return _("the reply is not JSON: {text}", text=data.text) if data.text else _("the reply is empty")
 
 
 def _besides_content(
@@ -93,7 +103,8 @@ def _besides_content(
                 field=name,
             )
             return "", msg
-    return "", None
+    # An answer, which is no form, may be empty.
+    return "", None if reply_form is None else _("the reply is empty")
 
 
 def _text(content: Any) -> str:

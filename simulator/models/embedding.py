@@ -18,6 +18,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from simulator.core.answers import kind
 from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
 from simulator.core.messages import _
 
@@ -179,7 +180,9 @@ def _share_out(calls: Sequence[_PendingCall], rows: Mapping[str, Any], tokens: i
 
 def rows_of(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
-    rows = data["data"]
+    rows = data.get("data") if isinstance(data, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and "embedding" in row for row in rows):
+        raise ValueError(_("no embeddings in the reply: it {kind}", kind=kind(data)))
     if len(rows) != count:
         raise ValueError(_("{n} embeddings for {count} texts", n=len(rows), count=count))
     # Endpoints may answer in another order, and say so by the index. Some leave it out, some only where it
@@ -187,21 +190,40 @@ def rows_of(data: Any, count: int) -> list[Any]:
     places = [row.get("index") for row in rows]
     if places.count(None) == count:
         return [row["embedding"] for row in rows]
-    numbers = [0 if place is None else int(place) for place in places]
-    if places.count(None) > 1 or (None in places and numbers.count(0) > 1):
+    try:
+        numbers = [int(place or 0) for place in places]
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or places.count(None) > 1 or (None in places and numbers.count(0) > 1):
         raise ValueError(_("embeddings without an index"))
     return [rows[at]["embedding"] for at in sorted(range(count), key=numbers.__getitem__)]
 
 
-def vector_of(embedding: Any) -> list[float]:
-    """The floats of an embedding, sent as a list or as base64 of little-endian float32; else ValueError."""
+def vectors_of(embeddings: Sequence[Any]) -> list[list[float]]:
+    """The floats of embeddings, sent as lists or as base64 of little-endian float32, all of one length.
+
+    Raises ValueError, also for zeros alone, which are like no text.
+    """
+    vectors = list(map(_vector_of, embeddings))
+    lengths = sorted({len(vector) for vector in vectors})
+    if len(lengths) > 1:
+        raise ValueError(
+            _("embeddings of different lengths: {lengths}", lengths=", ".join(map(str, lengths)))
+        )
+    return vectors
+
+
+def _vector_of(embedding: Any) -> list[float]:
     import numpy as np  # only for runs with an embedding model
 
-    if isinstance(embedding, str):
-        # Far fewer bytes than a list of numbers, and quicker to read.
-        vector = np.frombuffer(base64.b64decode(embedding), dtype="<f4").astype(float)
-    else:
-        vector = np.asarray(embedding, dtype=float)
-    if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
-        raise ValueError(_("not a vector of numbers"))
+    try:
+        if isinstance(embedding, str):
+            # Far fewer bytes than a list of numbers, and quicker to read.
+            vector = np.frombuffer(base64.b64decode(embedding), dtype="<f4").astype(float)
+        else:
+            vector = np.asarray(embedding, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        vector = np.empty(0)
+    if vector.ndim != 1 or not np.isfinite(vector).all() or not vector.any():
+        raise ValueError(_("an embedding in the reply is no vector of numbers, or zeros alone"))
     return vector.tolist()  # type: ignore[no-any-return]

@@ -5,8 +5,7 @@ NoAnswer, only here, so that our own bugs are not hidden.
 
     200 and JSON                        the JSON
     200 and an error within             Refused, as if the answer had the status of that error
-    200 and a web page                  Page: of a login, of a proxy
-    200 and something else              None: the caller tries once more
+    200 and something else              NotJson: a page of a login or proxy, mostly
     4xx, 5xx, 3xx                       Refused, a redirect too: no key is sent to another address
     nothing in time                     NoAnswer "timeout"
     no connection, broken HTTP or TLS   NoAnswer "unreachable"
@@ -18,17 +17,17 @@ each would otherwise cost as much again as sending it.
 
 import contextlib
 import json
-import ssl
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from simulator.core.clock import TimeLimit
 from simulator.core.messages import _
-from simulator.models.bodies import ACCEPTED, BodyError, whole_body
+from simulator.models.bodies import ACCEPTED, BodyError, decoded, whole_body
 from simulator.models.network import (
+    authorities,
     blocked_by,
     client_words,
     login_wanted,
@@ -38,6 +37,8 @@ from simulator.models.network import (
 from simulator.models.refusals import NoAnswer, Refused, refused_within, text_of_page
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import ClientSession
 
 # What requests say they come from.
@@ -65,10 +66,11 @@ def session_of(
     )
 
 
-class Page(str):
-    """What a web page in the place of a reply is called."""
+class NotJson(NamedTuple):
+    """An answer that is not JSON: its text, or what the web page says that it is."""
 
-    __slots__ = ()
+    text: str
+    is_page: bool
 
 
 class Transport:
@@ -96,14 +98,14 @@ class Transport:
         self._session: ClientSession | None = None
 
     async def post(self, path: str, body: Any, seconds: float) -> Any:
-        """Posts a body, and reads the whole answer within `seconds`: its JSON, a Page, or None for all else.
+        """Posts a body, and reads the whole answer within `seconds`: its JSON, or NotJson.
 
         Raises NoAnswer or Refused.
         """
         try:
             # One limit for connecting, waiting and reading: a body that trickles in is late as well.
             async with TimeLimit(seconds):
-                status, headers, text, content = await self._posted(path, to_json(body))
+                status, headers, charset, content = await self._posted(path, to_json(body))
         except BodyError as error:
             raise NoAnswer("malformed", error.args[0], is_transient=False) from error
         # Certificates, proxies, resolvers and decoders have exceptions of their own, of no common base.
@@ -130,10 +132,11 @@ class Transport:
         if status == 407:  # of plain HTTP it answers itself
             raise NoAnswer("denied", login_wanted(self._proxy), is_transient=False)
         if status >= 300:
-            raise Refused(status, headers, text)
-        data = _json(content)
-        if data is None and headers.get("Content-Type", "").startswith("text/html"):
-            return Page(text_of_page(_text(content, None)))
+            raise Refused(status, headers, decoded(content, charset))
+        data = _json(content, charset)
+        if data is None:
+            text, is_page = decoded(content, charset), headers.get("Content-Type", "").startswith("text/html")
+            return NotJson(text_of_page(text) if is_page else text, is_page)
         if refused := refused_within(data, headers):
             raise refused
         return data
@@ -143,8 +146,8 @@ class Transport:
         if self._session is not None:
             await self._session.close()
 
-    async def _posted(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], str, bytes]:
-        """Status and headers of the answer, its body as text where it is no reply, and its body unpacked."""
+    async def _posted(self, path: str, body: bytes) -> tuple[int, Mapping[str, str], str | None, bytes]:
+        """Status, headers and charset of the answer, and its body unpacked."""
         if self._session is None:
             # Every call in flight has its own connection, which the next call reuses.
             self._session = session_of(
@@ -160,34 +163,22 @@ class Transport:
             allow_redirects=False,
         ) as response:
             content = await whole_body(response.content, response.headers.get("Content-Encoding"))
-            text = "" if response.status < 300 else _text(content, response.charset)
-            return response.status, response.headers, text, content
+            return response.status, response.headers, response.charset, content
 
     def _certificates(self) -> "ssl.SSLContext | bool":
         """The authorities that are trusted, where any are needed."""
-        if not self._address.lower().startswith("https:"):
-            return True
-        import httpx2
-
-        return httpx2.create_ssl_context()
+        return authorities() if self._address.lower().startswith("https:") else True
 
 
-def _text(content: bytes, charset: str | None) -> str:
-    """A body as text; unknown and wrong encodings are read as UTF-8."""
-    try:
-        return content.decode(charset or "utf-8", "replace")
-    except (LookupError, ValueError):
-        return content.decode("utf-8", "replace")
-
-
-def _json(content: bytes) -> Any:
+def _json(content: bytes, charset: str | None) -> Any:
     """The JSON of an answer; None when it is not valid."""
     # Every call passes here; the standard parser takes several times as long.
     try:
         return from_json(content)
-    except ValueError:  # it is faster, but leaves byte order marks and half characters to json
-        with contextlib.suppress(ValueError, RecursionError):
-            return json.loads(content)
+    except ValueError:  # it is faster, but leaves other encodings and half characters to json
+        for body in (content, decoded(content, charset)):
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.loads(body)
         return None
 
 

@@ -1,5 +1,6 @@
 """The way to an endpoint: the proxies and certificates of the environment, and what is wrong with them."""
 
+import errno
 import os
 import ssl
 from pathlib import Path
@@ -8,6 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _
+from simulator.core.roles import is_http_address
 
 # Characters of a client's error message, which may repeat the whole answer.
 _LONGEST = 200
@@ -15,9 +17,10 @@ _LONGEST = 200
 THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1", "0.0.0.0"))  # noqa: S104  # nothing is bound to it
 # Statuses by which a proxy says that it does not let a request through, or reaches nobody.
 OF_PROXIES = (403, 407, 502, 503, 504)
-# Where the certificates of authorities are looked for, and what other programs call the same file.
-CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
-_OTHER_CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
+# Variables that name certificates of authorities, a file or a folder: of OpenSSL, requests, curl and Node.
+CERTIFICATES = (
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS",
+)  # fmt: skip
 # OpenSSL's numbers (X509_V_ERR_...) for a chain that ends at nobody whom this machine trusts.
 _NOBODY_TRUSTED = (2, 18, 19, 20, 21, 27)
 
@@ -43,7 +46,7 @@ def check_way(address: str) -> None:
     Known before the first call, which would only say that there is no connection.
     """
     proxy = proxy_for(address)
-    if proxy and urlsplit(proxy).scheme not in ("http", "https"):
+    if proxy and not is_http_address(proxy):
         msg = _(
             "{variable}={proxy}: only HTTP proxies are supported. Set HTTPS_PROXY=http://host:port, or"
             " NO_PROXY={host} to reach it directly.",
@@ -58,18 +61,33 @@ def check_way(address: str) -> None:
         path = os.environ.get(name, "")
         if path and not Path(path).exists():
             raise InputError(_("{name}={path}: no such file or folder.", name=name, path=path))
-    if path := os.environ.get("SSL_CERT_FILE", ""):
         try:
-            ssl.create_default_context(cafile=path)
+            _trust(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), path)
         except OSError as error:  # of ssl, too
             reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
             msg = _(
-                "SSL_CERT_FILE={path}: no certificates in it ({reason}); it must be a PEM file"
+                "{name}={path}: no certificates in it ({reason}); it must be a PEM file"
                 " (-----BEGIN CERTIFICATE-----).",
+                name=name,
                 path=path,
                 reason=reason,
             )
             raise InputError(msg) from None
+
+
+def authorities() -> ssl.SSLContext:
+    """Whom models and bots are trusted by: the system's authorities, and those of `CERTIFICATES`."""
+    import httpx2
+
+    context = httpx2.create_ssl_context(trust_env=False)
+    for name in CERTIFICATES:
+        _trust(context, os.environ.get(name, ""))
+    return context
+
+
+def _trust(context: ssl.SSLContext, path: str) -> None:
+    if path:
+        context.load_verify_locations(**{"capath" if Path(path).is_dir() else "cafile": path})
 
 
 def shown_proxy(proxy: str) -> str:
@@ -122,16 +140,10 @@ def _untrusted(error: ssl.SSLCertVerificationError) -> Message:
     reason = error.verify_message.strip().rstrip(".")
     if error.verify_code not in _NOBODY_TRUSTED:
         return _("its certificate is not valid: {reason}", reason=reason)
-    told = _(
+    return _(
         "its certificate is not trusted ({reason}): set SSL_CERT_FILE to the certificate (PEM) of its issuer,"
         " usually your company",
         reason=reason,
-    )
-    other = next((name for name in _OTHER_CERTIFICATES if os.environ.get(name)), None)
-    return (
-        _("{told} ({other} is set but not read: SSL_CERT_FILE=${other})", told=told, other=other)
-        if other
-        else told
     )
 
 
@@ -145,10 +157,21 @@ def login_wanted(proxy: str | None) -> Message:
 
 
 def client_words(error: BaseException) -> Message | str:
-    """The message of a client's error, short and without representations of its objects."""
+    """What a client's error is: a usual one in words of ours, else its own message in short."""
+    from aiohttp import ClientConnectorDNSError, ClientPayloadError, ServerDisconnectedError
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ClientConnectorDNSError):
+            return _("no host of this name is known here")
+        if getattr(cause, "errno", None) == errno.ECONNREFUSED:
+            return _("nothing listens at this port")
+        if isinstance(cause, ServerDisconnectedError | ConnectionResetError):
+            return _("the connection was closed without an answer")
+        if isinstance(cause, ClientPayloadError):
+            return _("the connection was closed within the answer")
+        cause = cause.__cause__
     message = " ".join(str(getattr(error, "message", "") or error).split()).replace(" ssl:default", "")
-    if message.startswith("<RawResponseMessage"):
-        return _("the connection was closed within the headers")
     # Whole words: half a word of a cause cannot be looked up.
     cut = message[:_LONGEST].rpartition(" ")[0] or message[:_LONGEST]
     return (message if len(message) <= _LONGEST else f"{cut} …") or type(error).__name__

@@ -43,8 +43,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from simulator.core.errors import MalformedReply
-from simulator.core.messages import encodable
+from simulator.core.errors import MalformedReply, value_problem
+from simulator.core.messages import Message, _, encodable
 from simulator.core.patterns import LazyPattern
 from simulator.core.replies import Model, Reply, as_key, under_keys
 from simulator.models.forms import strict_schema
@@ -141,8 +141,8 @@ def parse_reply(text: str, reply_form: type[Model]) -> Model:
 
 
 def _filled(value: Any, attempts: Sequence[Any], text: str, reply_form: type[Model]) -> Model:
-    """The form with the binding value of all that is about it; a text is why there is none."""
-    if isinstance(value, str):
+    """The form with the binding value of all that is about it; a message is why there is none."""
+    if isinstance(value, Message):
         raise MalformedReply("malformed", value, raw=text)
     try:
         filled = reply_form.model_validate(value)
@@ -154,7 +154,7 @@ def _filled(value: Any, attempts: Sequence[Any], text: str, reply_form: type[Mod
 
 
 # What a model is told that wrote, or quoted, a second verdict which says something else.
-TORN = "there is more than one verdict in the reply, and they differ; write one"
+TORN = _("there is more than one verdict in the reply, and they differ; write one")
 
 
 def _is_torn(values: Sequence[Any], reply_form: type[BaseModel]) -> bool:
@@ -193,12 +193,14 @@ def parse_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | Mal
         # An object that is about another part alone takes nothing back of this one.
         if name not in values and said and isinstance(value, dict):
             values = {**values, name: said[-1]}
-        # "Field required" only where there was an object; else the reason is that of the whole.
+        # "missing" only where there was an object; else the reason is that of the whole.
         if name not in values:
-            missing = f"{name}: Field required" if isinstance(value, dict) else str(whole)
-            parts[name] = MalformedReply("malformed", missing, raw=text)
+            missing = _("{name}: {problem}", name=name, problem=_("missing"))
+            reason = missing if isinstance(value, dict) or whole is None else whole.message
+            parts[name] = MalformedReply("malformed", reason, raw=text)
         elif _is_torn(said, form):
-            parts[name] = MalformedReply("malformed", f"{name}: {TORN}", raw=_shown(said, text))
+            torn = _("{name}: {problem}", name=name, problem=TORN)
+            parts[name] = MalformedReply("malformed", torn, raw=_shown(said, text))
         else:
             try:
                 parts[name] = form.model_validate(values[name])
@@ -260,13 +262,16 @@ def _objects(text: str, reply_form: type[BaseModel]) -> tuple[list[Any], str, st
     return objects + repaired, rest, left
 
 
-def _problem(error: ValidationError, *within: str) -> str:
+def _problem(error: ValidationError, *within: str) -> Message:
     first = error.errors(include_url=False, include_input=True)[0]
     where = ".".join(map(str, (*within, *first["loc"]))) or "reply"
     value = first["input"]
     # Lists and objects are not quoted: they may be nested too deep for that.
     shown = type(value).__name__ if isinstance(value, (dict, list)) else repr(str(value)[:20])
-    return f"{where}: {first['msg']}" + ("" if first["type"] == "missing" else f" (it was {shown})")
+    problem = value_problem(first)  # type: ignore[arg-type]
+    if first["type"] == "missing":
+        return _("{name}: {problem}", name=where, problem=problem)
+    return _("{name}: {problem} (it was {value})", name=where, problem=problem, value=shown)
 
 
 def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
@@ -442,15 +447,15 @@ def _binding(objects: list[Any], rest: str, reply_form: type[BaseModel]) -> tupl
             again = _restarted(rest)
             if not again:
                 attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
-                return "the JSON object in the reply is broken", attempts
+                return _("the JSON object in the reply is broken"), attempts
             objects = [*objects, *again]
     attempts = [attempt for value in objects if (attempt := _attempt(value, reply_form))]
     ending = _whole(cut, reply_form) if cut is not None else None
     if attempts:
         return attempts[-1], [*attempts, *([ending] if ending else [])]
     if cut is not None:
-        return ending or "the JSON object in the reply is cut off", []
-    return (objects or ["there is no JSON object in the reply"])[-1], []
+        return ending or _("the JSON object in the reply is cut off"), []
+    return (objects or [_("there is no JSON object in the reply")])[-1], []
 
 
 def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:

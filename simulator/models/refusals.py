@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from simulator.core.messages import Message, _
 from simulator.core.patterns import LazyPattern
@@ -38,8 +38,10 @@ _WORDS = (
     "message", "msg", "detail", "details", "error", "errors", "error_description", "error_msg", "errmsg",
     "reason", "issue", "description", "title",
 )  # fmt: skip
+_CODES = ("code", "type", "status")
 _NAMING = ("param", "parameter", "loc", "field", "path", "property")
-_TITLE = LazyPattern(r"<title[^>]*>(.*?)</title>", re.DOTALL | re.IGNORECASE)
+# The title of a page, but for one that only names a status: then the page says more.
+_TITLE = LazyPattern(r"<title[^>]*>(?!\s*\d{3}\b)(.*?)</title>", re.DOTALL | re.IGNORECASE)
 _TAG = LazyPattern(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 # Names in a body, without case and separators; what they hold is seconds, or text with a unit.
 _WAIT = LazyPattern(
@@ -95,6 +97,11 @@ FILTERED = LazyPattern(
     r"|\bsafety|block_?list|recitation|sensitive|\brefus",
     re.IGNORECASE,
 )
+# How a reply ends that reached its limit of tokens: length, max_tokens, MAX_TOKENS, model_length.
+_CUT = LazyPattern(r"length|tokens|context.?window", re.IGNORECASE)
+# A request that is too large is so the next time, too, though some call that a limit of pace (OpenAI's 429),
+# or a failure of their own (llama.cpp's 500).
+_TOO_LARGE = LazyPattern(r"\btoo large\b|\b(?:is|are) too (?:long|big)\b", re.IGNORECASE)
 # What one says whose model is for chats, whatever its status.
 _NO_EMBEDDINGS = LazyPattern(
     r"embeddings?\b.*\b(?:not|n[o']t|unsupported|disabled)|(?:not|n't|unsupported|without|no)\b.*\bembedding",
@@ -145,13 +152,14 @@ class Refusal(NamedTuple):
         """Whether another attempt may succeed: after 408, 409, 429 or 5xx.
 
         The same statuses as OpenAI's own client retries, but for what is not implemented (501) or spoken
-        (505) there. An empty account is not transient, nor what a 500 says is not supported; a form that the
-        model did not fill in this once (Groq's `json_validate_failed`) is.
+        (505) there. An empty account is not transient, nor a request that is too large, nor what a 500 says
+        is not supported; a form that the model did not fill in this once (Groq's `json_validate_failed`) is.
         """
         may_pass = self.status in (408, 409, 425, 429) or (
             self.status >= 500 and self.status not in (501, 505)
         )
         is_final = self.is_denied or (self.status == 500 and self.is_unsupported)
+        is_final = is_final or (self.status in (429, 500) and bool(_TOO_LARGE.search(self.words)))
         return self.is_passing or (may_pass and not is_final)
 
     @property
@@ -163,6 +171,18 @@ class Refusal(NamedTuple):
     def may_be_of_form(self) -> bool:
         """Whether a request may be refused for its form, and not for its key, pace or length."""
         return self.kind == "error" and self.status not in (408, 409, 413, 429)
+
+
+def how_it_ended(finish_reason: Any) -> Literal["whole", "cut", "filtered", "failed"]:
+    """What the `finish_reason` of a chat completion says of it, in the words of whichever provider.
+
+    "length", "MAX_TOKENS" -> cut; "content_filter", "SAFETY", "refusal" -> filtered; "error" -> failed;
+    "stop", "end_turn", "eos", "tool_calls" and none at all -> whole.
+    """
+    reason = str(finish_reason)
+    if FILTERED.search(reason):
+        return "filtered"
+    return "cut" if _CUT.search(reason) else "failed" if reason == "error" else "whole"
 
 
 def refusal_in(status: int, body: str) -> Refusal:
@@ -184,7 +204,7 @@ def refusal_in(status: int, body: str) -> Refusal:
             texts.append(text)
         elif name in _NAMING:
             named |= _names_in(text)
-        elif name in ("code", "type", "status"):
+        elif name in _CODES:
             codes.append(text)
         elif " " in text.strip():
             others.append(text)
@@ -289,10 +309,6 @@ _NAMED_STATUS = (
 )
 
 
-# What an answer without an error has that has no choices either.
-_OF_REPLIES = ("id", "object", "created", "model", "usage", "system_fingerprint")
-
-
 def _error_within(data: Any) -> Any:
     """The error of an answer with status 200 that holds nothing else; None where there is none.
 
@@ -305,14 +321,15 @@ def _error_within(data: Any) -> Any:
         return None
     choices = data.get("choices")
     if not choices:
-        # A message that is a text is the error's; one that is an object is of another program's API.
-        said = {name: value for name, value in data.items() if name not in _OF_REPLIES}
+        # A message that is a text is the error's; one that is an object is of another program's API, like all
+        # that stands under other names.
+        said = {name: data[name] for name in (*_WORDS, *_CODES) if name in data}
         said.pop("message" if not isinstance(data.get("message"), str) else "", None)
         return data.get("error") or (said if refusal_in(200, json.dumps(said)).words else None)
     first = choices[0] if isinstance(choices, list) else None
     if not isinstance(first, dict):
         return None
-    has_failed = first.get("finish_reason") == "error"
+    has_failed = how_it_ended(first.get("finish_reason")) == "failed"
     return first.get("error") or ("the provider failed (finish_reason error)" if has_failed else None)
 
 

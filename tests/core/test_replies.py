@@ -128,7 +128,7 @@ def test_a_reply_that_is_encoded_twice_is_read(fence: str) -> None:
 def test_of_a_key_that_is_missing_no_value_is_quoted() -> None:
     """Of any other the beginning of what it was, or its kind where it is no word."""
     problems = {
-        '{"reason": "a"}': "grade: Field required",
+        '{"reason": "a"}': "grade: missing",
         '{"reason": "a", "grade": "as good as it can possibly be"}': "(it was 'as good as it can po')",
         '{"reason": "a", "grade": [3, 4]}': "(it was list)",
         '{"reason": "a", "grade": {"a": 4}}': "(it was dict)",

@@ -134,7 +134,7 @@ async def test_the_second_request_says_what_was_wrong() -> None:
     *_, said, told = desk.sent[1]["messages"]
 
     assert json.loads(said["content"]) == {"reason": "読みやすい", "grade": 7}
-    assert "fluency.grade: Input should be less than or equal to 5 (it was '7')" in told["content"]
+    assert "fluency.grade: must be at most 5 (it was '7')" in told["content"]
 
 
 @pytest.mark.parametrize(

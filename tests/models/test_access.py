@@ -18,7 +18,7 @@ from simulator.models import patience
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Model
 from simulator.models.connections import Connections
-from simulator.models.network import blocked_by, client_words, proxy_for
+from simulator.models.network import CERTIFICATES, blocked_by, client_words, proxy_for
 from simulator.models.pricing import Ledger
 from tests.commands import Command
 from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at
@@ -381,26 +381,24 @@ async def test_what_a_proxy_does_names_the_proxy(
 async def test_a_certificate_of_ones_own_is_trusted_when_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the file it ends the run at the first try, with a whole line that names the variable."""
-    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"):
+    """By a variable of this program's or of others; else the run ends at the first try, and it is named."""
+    for name in CERTIFICATES:
         monkeypatch.delenv(name, raising=False)
     async with TlsModelServer(tmp_path) as server:
         async with connected() as made:
             with pytest.raises(AccessDenied) as met:
                 await model_at(server, made).say(ASKED)
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(server.ca))
-        async with connected() as made:
-            with pytest.raises(AccessDenied, match=r"SSL_CERT_FILE=\$REQUESTS_CA_BUNDLE"):
-                await model_at(server, made).say(ASKED)
-        monkeypatch.setenv("SSL_CERT_FILE", str(server.ca))
-        async with connected() as made:
-            await model_at(server, made).say(ASKED)
+        for name in ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
+            with monkeypatch.context() as environment:
+                environment.setenv(name, str(server.ca))
+                async with connected() as made:
+                    await model_at(server, made).say(ASKED)
 
     assert str(met.value) == (
         f"judge model fake-chat at {server.url}: its certificate is not trusted (self-signed certificate):"
         " set SSL_CERT_FILE to the certificate (PEM) of its issuer, usually your company"
     )
-    assert server.counts["chat"] == 1
+    assert server.counts["chat"] == 2
 
 
 @pytest.mark.parametrize(
@@ -428,6 +426,8 @@ async def test_https_where_http_is_spoken_is_told() -> None:
         ("SSL_CERT_FILE", lambda folder: f"{folder}/none.pem", "SSL_CERT_FILE=.*none.pem: no such file"),
         ("SSL_CERT_FILE", lambda folder: folder / "text", "SSL_CERT_FILE=.*: no certificates in it"),
         ("SSL_CERT_DIR", lambda folder: f"{folder}/none", "SSL_CERT_DIR=.*none: no such"),
+        ("CURL_CA_BUNDLE", lambda folder: folder / "text", "CURL_CA_BUNDLE=.*: no certificates in it"),
+        ("HTTPS_PROXY", lambda _: "http://proxy:port", "HTTPS_PROXY=http://proxy:port: only HTTP proxies"),
     ],
 )  # fmt: skip
 async def test_an_environment_that_cannot_work_is_told_before_the_first_call(

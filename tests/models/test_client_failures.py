@@ -78,13 +78,14 @@ async def test_after_six_attempts_it_is_a_typed_failure(
 
 
 async def test_an_address_where_nobody_listens_is_unreachable() -> None:
-    """A refused connection and an unknown host are no time-out."""
+    """A refused connection and an unknown host are no time-out, and said in words of ours."""
     async with OpenAIServer() as gone:
         pass
     async with connected() as made:
         made.attempts = 1
-        for url in (gone.url, "http://nowhere.invalid/v1"):
-            with pytest.raises(ModelFailure, match="no connection") as met:
+        nowhere = "http://nowhere.invalid/v1"
+        for url, why in ((gone.url, "nothing listens at this port"), (nowhere, "no host of this name")):
+            with pytest.raises(ModelFailure, match=rf"no connection \({why}") as met:
                 await model_at(url, made).say(ASKED)
             assert met.value.failure.kind == "unreachable"
 
@@ -223,7 +224,7 @@ async def test_an_answer_that_is_no_json_is_asked_for_once_more(reply: Reply) ->
     async with OpenAIServer(script([reply, GOOD])) as server, connected() as made:
         assert await verdict(model_at(server, made)) == json.loads(GOOD)
     async with OpenAIServer(lambda _: reply) as server, connected() as made:
-        with pytest.raises(ModelFailure, match="the reply is not a chat completion") as met:
+        with pytest.raises(ModelFailure, match=r"the reply is (not JSON: |empty)") as met:
             await model_at(server, made).say(ASKED)
 
     assert (met.value.failure.kind, server.counts["chat"]) == ("malformed", 2)
@@ -237,14 +238,19 @@ async def test_an_answer_that_is_no_json_is_asked_for_once_more(reply: Reply) ->
         Reply(body=b'{"choices": []}'),
         Reply(body=b'{"choices": [{"message": null}]}'),
         Reply(body=b'{"choices": [{"message": {"content": [1]}}]}'),
+        # Of Anthropic's, Google's and OpenAI's other API, and of a gateway.
+        Reply(body=b'{"type": "message", "content": [{"type": "text", "text": "It is 5 yen."}]}'),
+        Reply(body=b'{"candidates": [{"content": {"parts": [{"text": "It is 5 yen."}]}}]}'),
+        Reply(body=b'{"output": [{"content": [{"type": "output_text", "text": "It is 5 yen."}]}]}'),
+        Reply(body=b'{"statusCode": 200, "body": "{\\"choices\\": []}"}'),
     ],
 )
 async def test_an_answer_that_is_no_completion_is_malformed(reply: Reply) -> None:
-    """JSON of another shape: a typed failure, charged once, kept nowhere."""
+    """JSON of another shape: a typed failure that says what there is, charged once, kept nowhere."""
     ledger = Ledger({})
     async with OpenAIServer(lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
         for _ in range(2):
-            with pytest.raises(ModelFailure, match="the reply is not a chat completion") as met:
+            with pytest.raises(ModelFailure, match="the reply is not a chat completion: it ") as met:
                 await model_at(server, made, ledger=ledger).say(ASKED)
 
     assert met.value.failure.kind == "malformed"
@@ -274,27 +280,34 @@ async def test_an_endpoint_without_base64_is_asked_for_numbers() -> None:
         {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": ["x"]}]},
         {"data": [{"index": 0, "embedding": "%%%"}, {"index": 1, "embedding": "%%%"}]},
         {"data": [{"index": 0, "embedding": "AADAfw=="}, {"index": 1, "embedding": "AADAfw=="}]},
+        {"data": [{"index": 0, "embedding": [10**400]}, {"index": 1, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [0.0]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": [1.0, 2.0]}]},
+        {"data": [[1.0], [2.0]]},
     ],
 )
 async def test_embeddings_that_are_none_are_a_failure(data: dict[str, Any]) -> None:
-    """One finite vector per text, or a typed failure; nothing of it is kept."""
+    """One finite vector per text, of one length and not zeros, or a typed failure; nothing of it is kept."""
     reply = Reply(body=json.dumps(data).encode())
     async with OpenAIServer(embed=lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
         for _ in range(2):
-            with pytest.raises(ModelFailure, match=r"embed model fake-chat .* embeddings"):
+            with pytest.raises(ModelFailure, match=r"embed model fake-chat .* embedding"):
                 await model_at(server, made, role="embed").embed(["一", "二"])
 
     # Where their number is wrong, each text is asked for alone as well.
-    assert server.counts["embeddings"] == (2 if len(data.get("data", ())) == 2 else 6)
+    rows = data.get("data", ())
+    assert server.counts["embeddings"] == (2 if len(rows) == 2 and isinstance(rows[0], dict) else 6)
 
 
-@pytest.mark.parametrize("charset", ["shift_jis", "utf-8", "of-nobody"])
-async def test_a_refusal_is_told_in_the_encoding_that_its_page_names(charset: str) -> None:
-    """Proxies of Japanese companies answer in Shift_JIS; an encoding that nobody knows is read as UTF-8."""
-    known = charset if charset != "of-nobody" else "utf-8"
+@pytest.mark.parametrize(
+    ("charset", "encoding"),
+    [("shift_jis", "cp932"), ("utf-8", "utf-8"), ("of-nobody", "utf-8"), ("", "cp932"), ("", "euc_jp")],
+)
+async def test_a_refusal_is_told_in_the_encoding_that_its_page_names(charset: str, encoding: str) -> None:
+    """Or that it can only be; proxies of Japanese companies answer in Shift_JIS with signs of Windows."""
     page = Reply(
         status=400,
-        body="<title>外部への接続は禁止です</title>".encode(known),
+        body="<title>①外部への接続は禁止です</title>".encode(encoding, "ignore"),
         headers={"content-type": f"text/html; charset={charset}"},
     )
     async with OpenAIServer(lambda _: page) as server, connected() as made:

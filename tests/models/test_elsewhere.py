@@ -55,7 +55,7 @@ async def test_a_form_beside_an_empty_content_is_read(fields: dict[str, Any]) ->
         (called('{"query": "返品"}'), r"only calls of tools \(reply\)"),
         (called(GOOD, GOOD.replace("4", "2")), "more than one verdict"),
         (called(None), r"only calls of tools \(reply\)"),
-        ({"content": None, "reasoning_content": "", "tool_calls": []}, "no JSON object"),
+        ({"content": None, "reasoning_content": "", "tool_calls": []}, "the reply is empty"),
     ],
 )
 async def test_what_is_no_form_there_is_named(fields: dict[str, Any], said: str) -> None:

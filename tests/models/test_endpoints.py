@@ -112,10 +112,12 @@ def test_a_key_is_sent_only_where_it_belongs(environ: dict[str, str], key: str) 
 @pytest.mark.parametrize("url", [
     "localhost:11434/v1", "ftp://x/v1", "https:///v1", "http://[::1/v1", "http://host:99999/v1",
     "https://me:hunter2@host/v1", "me:hunter2@host?code=hunter2", "http://a b/v1", "https://host/v1#frag",
+    "https://<your-resource>.openai.azure.com/openai/v1", "https://${RESOURCE}.openai.azure.com/openai/v1",
 ])  # fmt: skip
 def test_a_mistyped_address_is_told_before_anything_starts(url: str) -> None:
     """One line that names the variables; no password in it."""
-    with pytest.raises(InputError, match="REHEARSAL_USER_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL") as met:
+    told = r"REHEARSAL_USER_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL|_HEADERS='Authorization: Basic \$\{"
+    with pytest.raises(InputError, match=told) as met:
         of({"OPENAI_BASE_URL": url})
 
     assert "hunter2" not in str(met.value)

@@ -64,7 +64,7 @@ def test_a_parameter_that_is_named_is_left_out(status: int, body: Any) -> None:
         ("seed is not supported", "seed is not supported"),
         (
             "<html><head><title>400 Bad &amp; gone</title></head><body><h1>seed</h1></body></html>",
-            "400 Bad & gone",
+            "400 Bad & gone seed",
         ),
         ("<p>no <b>model</b>\n here</p>", "no model here"),
         ('{"detail": [{"loc": ["body", "n"], "msg": "too large"}]}', "too large"),
