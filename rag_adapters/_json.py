@@ -22,7 +22,16 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator.extending import BotFailure, InputError, Message, _, read_text_file
+from simulator.extending import (
+    BotFailure,
+    InputError,
+    Message,
+    Transient,
+    _,
+    how_it_ended,
+    kind,
+    read_text_file,
+)
 
 # One step of a path: [*], [0], or a name up to the next dot or bracket.
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
@@ -183,11 +192,16 @@ class AnswerCondition:
 
 
 def check_end(finish_reason: Any) -> None:
-    """Raises BotFailure for a chat completion that is not whole: filtered, or at its limit of tokens."""
-    if finish_reason == "content_filter":
-        raise BotFailure("refused", _("the service's filter took the reply away (content_filter)"))
-    if finish_reason == "length":
-        raise BotFailure("error", _("the reply was cut off at its limit of tokens (finish_reason length)"))
+    """Raises BotFailure for a chat completion that is not whole: filtered, cut off at its limit of tokens."""
+    ended = how_it_ended(finish_reason)
+    if ended == "filtered":
+        msg = _("a filter of the service took the reply away (finish_reason {reason})", reason=finish_reason)
+        raise BotFailure("refused", msg)
+    if ended == "cut":
+        msg = _("the reply was cut off at its limit of tokens (finish_reason {reason})", reason=finish_reason)
+        raise BotFailure("error", msg)
+    if ended == "failed":
+        raise Transient("error", _("the provider failed (finish_reason {reason})", reason=finish_reason))
 
 
 def as_json(value: Any) -> str:
@@ -252,18 +266,3 @@ def _each(values: list[Any], rest: tuple[str, ...], place: Message | str) -> lis
     if missing and not results:
         raise missing
     return results
-
-
-def kind(value: Any) -> Message:
-    """What a value is, for messages: "has the keys id, text", "is a list of 3", "is a text"."""
-    if isinstance(value, dict):
-        return (
-            _("has the keys {value}", value=", ".join(str(key)[:40] for key in list(value)[:20]))
-            if value
-            else _("is empty")
-        )
-    if isinstance(value, list):
-        return _("is a list of {n}", n=len(value))
-    if value is None:
-        return _("is null")
-    return _("is a text") if isinstance(value, str) else _("is a number or a truth value")

@@ -9,7 +9,6 @@ as long as a conversation, in memory alone.
 import json
 import os
 import re
-import ssl
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from string import Template
@@ -26,9 +25,12 @@ from simulator.extending import (
     LoginPage,
     Transient,
     _,
+    authorities,
     blocked_by,
     changed,
+    check_way,
     client_words,
+    decoded,
     is_telling,
     is_this_machine,
     mask_secrets,
@@ -54,6 +56,8 @@ _STREAMS: Mapping[str, str] = {
     "application/jsonl": "lines",
 }
 # The first event of a stream, behind a mark, comments and the other fields of an event.
+# The first lines of Vercel's data stream: f:{...} and 0:"...", or an error alone.
+_PARTS = re.compile(r'\ufeff?(?:f:\{.*\}\r?\n)?[03]:"')
 _EVENT = re.compile(r"\ufeff?(?:(?:event|id|retry)?:.*\r?\n|\s)*data:")
 
 
@@ -157,6 +161,8 @@ class Wire:
     """
 
     def __init__(self, address: str, environment: Environment) -> None:
+        """Raises InputError for a proxy or certificates of the environment that cannot be used."""
+        check_way(address)
         self.host, self.environment = host_of(address), environment
         self._is_https, self._proxy = address.startswith("https:"), proxy_for(address)
         self.cookies = Cookies()
@@ -209,7 +215,7 @@ class Wire:
     def parsed(self, response: "ClientResponse", text: str, session: str) -> Any:
         """The JSON of a body. Raises BotFailure, or LoginPage for a web page before any answer."""
         try:
-            return json.loads(text.removeprefix("\ufeff"))
+            return json.loads(text)
         except (ValueError, RecursionError):
             if response.content_type == _PAGE and not self._has_answered:
                 raise login_page(self.host, self.masked(text_of_page(text), session)) from None
@@ -226,7 +232,7 @@ class Wire:
     def _connections(self) -> "ClientSession":
         if self._session is None:
             # Plain HTTP does without certificates, for they take 20 ms to read.
-            certificates = ssl.create_default_context() if self._is_https else True
+            certificates = authorities() if self._is_https else True
             # Cookies of one customer must not reach another: each conversation has its own (`Cookies`).
             self._session = session_of(0, certificates, {"Accept-Encoding": ACCEPTED})
         return self._session
@@ -242,17 +248,14 @@ class Wire:
         if blocked := blocked_by(error, self._proxy):
             reason = changed(blocked, self.environment.masked)
             return BotFailure("unreachable", _("{host}: {reason}", host=self.host, reason=reason))
-        # In the plainest words there are: of the system, else of the client.
-        words = getattr(getattr(error, "os_error", None), "strerror", None)
-        words = words or _("{kind} {words}", kind=type(error).__name__, words=client_words(error))
-        reason = changed(words, lambda text: shortened(self.environment.masked(text)))
+        reason = changed(client_words(error), lambda text: shortened(self.environment.masked(text)))
         if isinstance(error, ClientConnectorError | ClientHttpProxyError):
             msg = _("cannot connect to {host}: {reason}", host=self.host, reason=reason)
             return Transient("unreachable", through(self._proxy, msg))
         if isinstance(error, ClientResponseError):
             msg = _("{host} gives no valid HTTP answer: {reason}", host=self.host, reason=reason)
             return BotFailure("malformed", msg)
-        return BotFailure("error", _("{host} broke off: {reason}", host=self.host, reason=reason))
+        return BotFailure("error", _("{host}: {reason}", host=self.host, reason=reason))
 
 
 def _is_text(response: "ClientResponse") -> bool:
@@ -267,6 +270,8 @@ def stream_in(text: str) -> str:
     """The setting that reads a body which is a stream, whatever its type says; "" for another body."""
     if _EVENT.match(text):
         return "sse"
+    if _PARTS.match(text):
+        return "lines"
     objects = [line for line in text.splitlines() if line.strip()][:2]
     return "lines" if len(objects) == 2 and all(isinstance(_json_or_text(o), dict) for o in objects) else ""
 
@@ -283,10 +288,7 @@ def _json_or_text(text: str) -> Any:
 async def text_of(response: "ClientResponse") -> str:
     """A body as text. Raises BodyError when it is too long."""
     whole = await whole_body(response.content, response.headers.get("Content-Encoding"))
-    try:
-        return whole.decode(response.charset or "utf-8", errors="replace")
-    except LookupError:  # an unknown charset
-        return whole.decode(errors="replace")
+    return decoded(whole, response.charset)
 
 
 def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:

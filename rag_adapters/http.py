@@ -24,6 +24,7 @@ import time
 import tomllib
 from collections.abc import AsyncIterator, Callable, Mapping
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
@@ -42,6 +43,8 @@ from simulator.extending import (
     Traits,
     Transient,
     _,
+    codec_of,
+    kind,
     passages_of,
     read_text_file,
     tool_calls_of,
@@ -49,7 +52,7 @@ from simulator.extending import (
     written_out,
 )
 
-from ._json import AnswerCondition, JsonPath, as_json, check_end, filled, filtered, kind, parsed, variables_in
+from ._json import AnswerCondition, JsonPath, as_json, check_end, filled, filtered, parsed, variables_in
 from ._wire import (
     Environment,
     Wire,
@@ -77,6 +80,14 @@ _HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
 _NOBODY = Query(text="-")
 # A path that leads nowhere, as opposed to one at which null stands.
 _NOTHING = object()
+# Types of events by which a stream tells what the bot thinks and which tools it calls, beside its answer:
+# as Vercel's reasoning-delta, OpenAI's response.function_call_arguments.delta, THINKING_CONTENT of AG-UI.
+_ASIDE = re.compile(r"reason|think|thought|tool|function", re.IGNORECASE)
+# How an object begins, alone or in a list that is streamed.
+_OBJECT = re.compile(r"\s*\[?\s*\{")
+# A line of Vercel's data stream begins with the mark of a part and a colon; and the fields that parts become.
+_PART = re.compile(r"([0-9a-z]):(?=[\"\[{])")
+_PARTS = {"0": "text", "3": "error", "9": "tool_call", "a": "tool_result"}
 
 
 class HttpBot:
@@ -93,7 +104,7 @@ class HttpBot:
         self.request = RequestTemplate(settings.method, settings.url, body, headers, environment)
         self.wire = Wire(self.request.address(_NOBODY), environment)
         self.paths = ReplyPaths(settings)
-        self.streaming = Streaming(settings, self.paths.says) if settings.stream else None
+        self.streaming = Streaming(settings, self.paths) if settings.stream else None
         self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", body))
         self._conversations: dict[str, str] = {}
 
@@ -115,10 +126,11 @@ class HttpBot:
                 replies = [await self.wire.json(arguments, query.session, or_text=self.paths.is_whole)]
             if named := self.paths.conversation_in(replies):
                 self._conversations[query.session] = named
+            masked = partial(self.wire.masked, session=query.session)
             if error := self.paths.error_in(replies):
                 # Masked before it is cut: half a secret would not be found any more.
-                raise reported_failure(filtered(error, partial(self.wire.masked, session=query.session)))
-            answer = self._masked(self.paths.read(replies), query.session)
+                raise reported_failure(filtered(error, masked))
+            answer = self._masked(self.paths.read(replies, masked), query.session)
             return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
             # A failure quotes what the bot said, and a bot may repeat the request with its headers.
@@ -384,9 +396,9 @@ class Streaming:
     ends without is broken.
     """
 
-    def __init__(self, settings: HttpSettings, says: Callable[[Any], bool]) -> None:
-        """`says` tells whether a piece has words of the answer."""
-        self.says = says
+    def __init__(self, settings: HttpSettings, paths: "ReplyPaths") -> None:
+        """`paths` tell where a piece has words of the answer."""
+        self.says, self.is_json = paths.says, not paths.is_whole
         self.until = AnswerCondition("until", settings.until) if settings.until else None
         is_sse = settings.stream == "sse"
         self.accept = "text/event-stream" if is_sse else "application/x-ndjson"
@@ -421,11 +433,14 @@ class Streaming:
         loop leaves the connection, too: nobody waits for a bot that keeps it open after its last piece.
         """
         values, first, is_done = list[Any](), 0.0, False
-        async for name, data in self._pieces(lines_of(pieces_of(response))):
+        async for name, data in self._pieces(lines_of(pieces_of(response), response.charset)):
             if data.strip() == "[DONE]":
                 is_done = True
                 break
             value = _value(data)
+            if value is data and self.is_json and _OBJECT.match(data):
+                msg = _("a piece of the stream is not JSON: {piece}")
+                raise BotFailure("malformed", msg.format(piece=shortened(wire.masked(data, session))))
             values.append(value)
             if not first and self.says(value):
                 first = time.perf_counter()
@@ -460,14 +475,14 @@ def _check_chunks(values: list[Any], *, is_done: bool) -> None:
     check_end(reasons[-1] if reasons else None)
 
 
-async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
+async def lines_of(chunks: AsyncIterator[bytes], charset: str | None = None) -> AsyncIterator[str]:
     """The lines of a stream, whatever ends them.
 
     Chunks may end anywhere, also within a character or between CR and LF, so the decoder keeps what is not
     finished; a mark at the beginning (BOM) is no text.
     """
     decoder = io.IncrementalNewlineDecoder(
-        codecs.getincrementaldecoder("utf-8-sig")("replace"), translate=True
+        codecs.getincrementaldecoder(codec_of(charset))("replace"), translate=True
     )
     begun: list[str] = []
     async for chunk in chunks:
@@ -513,11 +528,17 @@ async def values_of(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, str]]
 
 
 def _value(data: str) -> Any:
-    """A piece's JSON when it is an object, a list or a text; words may look like numbers and stay words."""
+    """A piece's JSON when it is an object, a list or a text; words may look like numbers and stay words.
+
+    0:"It is 5 yen." (Vercel) -> {"text": "It is 5 yen."}
+    """
+    part = _PART.match(data)
     try:
-        value = json.loads(data)
+        value = json.loads(data[part.end() :] if part else data)
     except (ValueError, RecursionError):
         return data
+    if part:
+        return {_PARTS.get(part[1], part[1]): value}
     return value if isinstance(value, (dict, list, str)) else data
 
 
@@ -549,11 +570,11 @@ class ReplyPaths:
         is_error = isinstance(last, dict) and last.get("error")
         return last if is_error and not any(map(self.says, replies)) else None
 
-    def read(self, replies: list[Any]) -> Answer:
-        """The answer in a reply. Raises BotFailure when there is none."""
+    def read(self, replies: list[Any], masked: Callable[[str], str]) -> Answer:
+        """The answer in a reply. Raises BotFailure when there is none, with the `masked` reply."""
         tools = self._tools(replies)
         try:
-            text = self._text(replies)
+            text = self._text(replies, masked)
         except BotFailure:
             # A bot that only calls tools has no text to show.
             if not tools:
@@ -568,7 +589,7 @@ class ReplyPaths:
     def says(self, reply: Any) -> bool:
         """Whether there are words of the answer in a reply, or in a piece of one."""
         answer = self.answer.within(reply, _NOTHING)
-        return answer is not _NOTHING and answer not in (None, "", [])
+        return answer is not _NOTHING and answer not in (None, "", []) and not _is_aside(reply)
 
     def conversation_in(self, replies: list[Any]) -> str:
         """The bot's own name for the conversation; "" when no path is configured.
@@ -586,41 +607,40 @@ class ReplyPaths:
             raise BotFailure("malformed", _("the value at {path} is not a name", path=path.text))
         return str(named)
 
-    def _text(self, replies: list[Any]) -> str:
-        """The text of all parts, from the last one that restarts on.
+    def _text(self, replies: list[Any], masked: Callable[[str], str]) -> str:
+        """The text of all parts, from the last one that restarts on; the last, where each repeats the others.
 
-        Raises BotFailure where no piece has the path (malformed, with what is there instead), and where all
-        of them are empty at it (empty).
+        Thoughts and calls of tools are none of them where other pieces speak, nor is what has no text at the
+        path. Raises BotFailure where no piece has one there (malformed, with what is there instead), and
+        where all of them are empty (empty).
         """
         parts: list[str] = []
-        seen = False
+        speaks = any(map(self.says, replies))
         for reply in replies:
-            answer = self.answer.within(reply, _NOTHING)
-            if answer is _NOTHING:
+            if speaks and _is_aside(reply):
                 continue
-            seen = True
             if self.restart and self.restart.holds(reply):
                 parts = []
-            parts.append(self._part(answer))
-        if not seen:
-            self.answer.of(replies[-1])  # says what is there instead
-        text = "".join(parts)
+            if (part := _text_at(self.answer.within(reply, _NOTHING))) is not None:
+                parts.append(part)
+        if not parts:
+            raise self._no_text(replies[-1], masked)
+        is_growing = len(parts) > 2 and all(len(a) < len(b) and b.startswith(a) for a, b in pairwise(parts))
+        text = parts[-1] if is_growing else "".join(parts)
         if not text:
             raise BotFailure("empty", _("the bot's answer at {answer} is empty", answer=self.answer.text))
         return text
 
-    def _part(self, value: Any) -> str:
-        # messages[*].text: several texts are joined by line breaks.
-        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            return "\n".join(value)
-        if value is None or value == []:
-            return ""
-        if isinstance(value, (dict, list)):
-            raise BotFailure(
-                "malformed",
-                _("the value at {answer} is not text: it {kind}", answer=self.answer.text, kind=kind(value)),
-            )
-        return value if isinstance(value, str) else as_json(value)
+    def _no_text(self, reply: Any, masked: Callable[[str], str]) -> BotFailure:
+        """The failure for a reply without a text at the path, with its beginning: it may say why."""
+        try:
+            there = kind(self.answer.of(reply))
+            problem = _("the value at {answer} is not text: it {kind}", answer=self.answer.text, kind=there)
+        except BotFailure as missing:
+            problem = missing.message
+        # Masked before it is cut: half a secret would not be found any more.
+        shown = shortened(masked(as_json(filtered(reply, masked))))
+        return BotFailure("malformed", _("{problem}: {reply}", problem=problem, reply=shown))
 
     def _tools(self, replies: list[Any]) -> tuple[ToolCall, ...] | None:
         """The calls of tools, of a stream those of all pieces; None without a path to them."""
@@ -672,6 +692,26 @@ class ReplyPaths:
                 problem = self.passage_text.missing(lacking[0], self.passages.text) or problem
             msg = _("{problem}; say which key holds it: --set passage_text=KEY", problem=problem)
             raise BotFailure("malformed", msg) from None
+
+
+def _is_aside(reply: Any) -> bool:
+    """Whether a piece of a stream says by its type that it is not of the answer."""
+    fields = reply if isinstance(reply, dict) else {}
+    return bool(_ASIDE.search(f"{fields.get('type') or ''} {fields.get('event') or ''}"))
+
+
+def _text_at(value: Any) -> str | None:
+    """The text of a value: of several, and of content in parts, by lines; None where there is none."""
+    if isinstance(value, list):
+        texts = [part.get("text") if isinstance(part, dict) else part for part in value]
+        # Parts of other kinds have none: an image, a thought.
+        said = [text for text in texts if isinstance(text, str)]
+        return "\n".join(said) if said or not value else None
+    if value is None:
+        return ""
+    if value is _NOTHING or isinstance(value, dict):
+        return None
+    return value if isinstance(value, str) else as_json(value)
 
 
 def connect(**given: Any) -> HttpBot:

@@ -31,23 +31,31 @@ from simulator.extending import (
     Transient,
     Unsupported,
     _,
+    authorities,
+    blocked_by,
     changed,
+    check_way,
     client_words,
+    decoded,
+    how_it_ended,
     is_this_machine,
+    kind,
     mask_secrets,
     passages_of,
+    proxy_for,
+    refused_in,
     text_of_page,
     tool_calls_in,
     unpacked,
     usage_told,
 )
 
-from ._json import JsonPath, check_end, filtered, kind, parsed, setting
+from ._json import JsonPath, check_end, filtered, parsed, setting
 from ._wire import login_page, moved, redirected, refusal, reported_failure, stream_in
 
 if TYPE_CHECKING:
     import httpx2
-    from openai import APIStatusError, AsyncOpenAI, OpenAIError
+    from openai import AsyncOpenAI, OpenAIError
 
 OPENAI = "https://api.openai.com/v1"
 # Settings of `extra` that limit a reply.
@@ -100,6 +108,7 @@ def connect(
             address=address,
         )
         raise InputError(msg)
+    check_way(address or OPENAI)
     more = parsed("extra", extra)
     if not isinstance(more, dict):
         raise InputError(_('extra must be a JSON object, as in {{"temperature": 0}}.'))
@@ -205,8 +214,7 @@ class ChatBot:
         except BodyError as error:
             raise BotFailure("malformed", error.args[0]) from None
         except ClientError as error:
-            words = changed(client_words(error), self._masked)
-            reason = _("{kind} {words}", kind=type(error).__name__, words=words)
+            reason = changed(client_words(error), self._masked)
             msg = _("{host} gives no valid HTTP answer: {reason}", host=self._host, reason=reason)
             raise BotFailure("malformed", msg) from None
 
@@ -235,7 +243,7 @@ class ChatBot:
         )
         async with stream:
             if stream.response.headers.get("content-type", "").startswith("text/html"):
-                self._check_page((await stream.response.aread()).decode("utf-8", "replace"))
+                self._check_page(decoded(await stream.response.aread()))
             if stream.response.headers.get("content-type", "").startswith("application/json"):
                 return json.loads(await stream.response.aread()), None  # it does not stream
             whole, first = await _joined(stream)
@@ -265,6 +273,9 @@ class ChatBot:
         if isinstance(error, APIConnectionError):
             # A refused connection is raised as a timeout; there are no others, because none is set.
             cause = error.__cause__ or error
+            if blocked := blocked_by(cause, proxy_for(self.url or OPENAI)):
+                blocked = changed(blocked, self._masked)
+                return BotFailure("unreachable", _("{host}: {reason}", host=self._host, reason=blocked))
             reason = _("{host}: {reason}", host=self._host, reason=changed(client_words(cause), self._masked))
             lost = type(cause).__name__.startswith("Connect")
             return Transient("unreachable", reason) if lost else BotFailure("error", reason)
@@ -273,7 +284,8 @@ class ChatBot:
             if 300 <= error.status_code < 400:
                 where = redirected(str(error.response.url), headers.get("location", ""))
                 return moved(error.status_code, self._masked(where))
-            words = self._masked(_reason(error))
+            refused = refused_in(error)
+            words = self._masked((refused and refused.refusal.words) or error.message)
             if error.status_code == 401 and self._key == _NO_KEY:
                 msg = _("HTTP 401: {reason} (no key was sent: export REHEARSAL_BOT_KEY)", reason=words)
                 return BotFailure("denied", msg)
@@ -331,7 +343,12 @@ def _http_client(address: str) -> "httpx2.AsyncClient":
             return response
 
     trusts_environment = not is_this_machine(urlsplit(address).hostname or "")
-    return LimitedClient(headers={"Accept-Encoding": ACCEPTED}, trust_env=trusts_environment, timeout=None)
+    return LimitedClient(
+        headers={"Accept-Encoding": ACCEPTED},
+        trust_env=trusts_environment,
+        verify=True if address.startswith("http:") else authorities(),
+        timeout=None,
+    )
 
 
 @cache
@@ -361,7 +378,8 @@ async def _joined(stream: AsyncIterator[Any]) -> tuple[dict[str, Any], float | N
         # Every piece repeats id and model; the last one has the usage.
         whole |= {key: value for key, value in chunk.items() if value is not None and key != "choices"}
         choice = _CHOICE.within(chunk)
-        if not isinstance(choice, dict):
+        # Of several replies the first one counts.
+        if not isinstance(choice, dict) or choice.get("index"):
             continue
         delta = choice.get("delta")
         for key, value in delta.items() if isinstance(delta, dict) else ():
@@ -408,7 +426,7 @@ def _answer(reply: Any, model: str, *, may_be_cut: bool) -> Answer:
     if not isinstance(message, dict):
         raise BotFailure("malformed", _("the reply is not a chat completion: it {kind}", kind=kind(reply)))
     ended = choice.get("finish_reason")
-    if not (ended == "length" and may_be_cut):
+    if not (how_it_ended(ended) == "cut" and may_be_cut):
         check_end(ended)
     # A refusal is an answer to the customer, too.
     text = _text(message.get("content")) or _text(message.get("refusal"))
@@ -444,11 +462,3 @@ def _citations(*holders: Any) -> tuple[Passage, ...]:
             if texts:
                 return passages_of(texts)
     return ()
-
-
-def _reason(error: "APIStatusError") -> str:
-    # Google's errors are in a list.
-    body = error.body[0] if isinstance(error.body, list) and error.body else error.body
-    told = body.get("error", body) if isinstance(body, dict) else body
-    message = told.get("message") if isinstance(told, dict) else told
-    return str(message or error.message)

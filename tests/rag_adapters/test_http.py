@@ -94,7 +94,7 @@ async def test_a_bot_that_repeats_its_key_does_not_spread_it(
     server.behaviour = lambda _: bots.bot_reply("a", "sk-very-secret")
     cited = await asked(server, passages="data.sources", **settings)
 
-    assert listed == ("malformed", "no 'data' in the reply, which has the keys ***")
+    assert listed == ("malformed", "no 'data' in the reply, which has the keys ***: {\"***\": 1}")
     assert cited.passages[0].text == "***"
     assert json.loads(answer.text)["authorization"] == "Bearer ***"
     assert failing == ("error", "HTTP 500: bad key ***")
@@ -129,6 +129,11 @@ async def test_get_sends_the_fields_in_the_address() -> None:
         ([{"text": "一つ目"}, {"text": "二つ目"}], "[*].text", "一つ目\n二つ目"),
         ({"n": 42}, "n", "42"),
         ("plain", "$", "plain"),
+        (
+            {"content": [{"type": "thinking", "thinking": "?"}, {"type": "text", "text": "550円"}]},
+            "content",
+            "550円",
+        ),
     ],
 )
 async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, expected: str) -> None:
@@ -349,6 +354,25 @@ async def test_a_plain_text_is_read(server: BotServer) -> None:
             assert (await asked(server, answer="$")).text == said
 
 
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/json; charset=Shift_JIS", '{"reply": "①月額990円"}'.encode("cp932")),
+        ("application/json; charset=Windows-31J", '{"reply": "①月額990円"}'.encode("cp932")),
+        ("application/json", '{"reply": "①月額990円"}'.encode("cp932")),
+        ("application/json", '{"reply": "①月額990円"}'.encode("utf-16")),
+        ("application/json; charset=ISO-8859-1", '{"reply": "①月額990円"}'.encode()),
+    ],
+)
+async def test_a_body_is_read_in_its_charset_or_in_the_one_that_it_can_be(
+    server: BotServer, content_type: str, body: bytes
+) -> None:
+    """As servers of Japan write it, with signs of Windows, and as others call it whatever it is."""
+    server.behaviour = lambda _: Reply(body=body, headers={"content-type": content_type})
+
+    assert (await asked(server, answer="reply")).text == "①月額990円"
+
+
 async def test_a_page_is_no_plain_text(server: BotServer) -> None:
     """A login in place of the bot is told as such, whatever the path, and after an answer as a failed one."""
     bot = connect(url=server.url, answer="$")
@@ -370,9 +394,13 @@ async def test_json_within_a_text(server: BotServer) -> None:
     answer = await asked(server, answer="body.reply", passages="body.sources")
     assert (answer.text, answer.passages) == ("990円", (Passage(id="a", text="料金表"),))
     kind, said = await failed(server, answer="body.nothing")
-    assert (kind, said) == ("malformed", "no 'nothing' in body, which has the keys reply, sources")
+    assert kind == "malformed"
+    assert said.startswith("no 'nothing' in body, which has the keys reply, sources: {")
     server.behaviour = lambda _: Reply(body=json.dumps({"body": "{reply"}).encode())
-    assert await failed(server, answer="body.reply") == ("malformed", "no 'reply' in body, which is a text")
+    assert await failed(server, answer="body.reply") == (
+        "malformed",
+        'no \'reply\' in body, which is a text: {"body": "{reply"}',
+    )
 
 
 STREAM = {"stream": "sse"}

@@ -41,7 +41,7 @@ async def test_a_proxy_that_refuses_is_told_from_the_bot(monkeypatch: pytest.Mon
 
     assert said[0].startswith("127.0.0.2:9: the proxy PROXY requires a login (407): HTTPS_PROXY=")
     assert said[1].startswith("127.0.0.2:9: the proxy PROXY refused the connection (403 Forbidden)")
-    assert said[2].startswith("cannot connect to 127.0.0.2:9: ClientHttpProxyError")
+    assert said[2].startswith("cannot connect to 127.0.0.2:9: Bad Gateway, through the proxy PROXY")
     assert said[2].endswith(", through the proxy PROXY")
 
 

@@ -73,6 +73,43 @@ async def test_lines_of_json_are_a_stream_too(server: StreamServer) -> None:
     assert server.requests[0].headers["accept"] == "application/x-ndjson, application/json"
 
 
+async def test_lines_of_vercel(server: StreamServer) -> None:
+    """The mark of a part names its field; whoever reads it as a text is told so, and errors are errors."""
+    server.content_type = "text/plain"
+    lines = 'f:{"messageId":"m"}\n0:"月額"\n9:{"toolName":"fees","args":{}}\n0:"990円"\nd:{}\n'.encode()
+    answer = await asked(server, lines, stream="lines", tools="tool_call")
+
+    assert (answer.text, [call.name for call in answer.tools]) == ("月額990円", ["fees"])
+    told = ("malformed", "the reply is a stream: --set stream=lines reads it")
+    assert await failed(server, lines, stream="", answer="$") == told
+    assert await failed(server, b'3:"no model"\n', stream="lines") == (
+        "error",
+        "the bot sent an error: no model",
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["reasoning-delta", "response.function_call_arguments.delta", "THINKING_CONTENT"]
+)
+async def test_thoughts_and_calls_of_tools_are_no_answer(server: StreamServer, kind: str) -> None:
+    """By the type of the event, under whichever field; nor is an event with something else there."""
+    thought, other = event({"type": kind, "text": "5,000円?"}), event({"type": "start", "text": {"id": 1}})
+
+    assert (await asked(server, other, thought, pieces("月額", "990円"))).text == "月額990円"
+
+
+@pytest.mark.parametrize(
+    ("charset", "codec"),
+    [("Shift_JIS", "cp932"), ("windows-31j", "cp932"), ("EUC-JP", "euc_jp"), ("ISO-8859-1", "utf-8")],
+)
+async def test_a_stream_in_the_charset_that_it_names(server: StreamServer, charset: str, codec: str) -> None:
+    """As older servers of Japan have it; what a server calls everything is UTF-8."""
+    server.content_type = f"text/event-stream; charset={charset}"
+    stream = 'data: {"text": "月額990円"}\n\n'.encode(codec)
+
+    assert (await asked(server, stream)).text == "月額990円"
+
+
 async def test_a_condition_ends_the_stream(server: StreamServer) -> None:
     """The connection is left, though the bot keeps it open."""
     ended = event({"text": "b", "event": "end"})
@@ -89,7 +126,8 @@ async def test_an_event_may_begin_anew(server: StreamServer) -> None:
     growing = [event({"text": "月"}), event({"text": "月額"}), event({"text": "月額990円"})]
 
     assert (await asked(server, *replaced, restart="event=replace")).text == "sorry"
-    assert (await asked(server, *growing, restart="text")).text == "月額990円"
+    for settings in ({"restart": "text"}, {}):
+        assert (await asked(server, *growing, **settings)).text == "月額990円"
 
 
 async def test_a_secret_is_masked_although_it_comes_in_pieces(
@@ -112,7 +150,9 @@ async def test_a_secret_is_masked_although_it_comes_in_pieces(
         ([pieces("", "")], {}, "empty", "the bot's answer at text is empty"),
         ([event({"delta": "a"})], {}, "malformed", "no 'text' in the reply, which has the keys delta"),
         ([event("words")], {}, "malformed", "no 'text' in the reply, which is a text"),
-        ([event({"text": {"a": 1}})], {}, "malformed", "the value at text is not text: it has the keys a"),
+        ([event({"text": {"a": 1}})], {}, "malformed", "the value at text is not text: it has the keys a: {"),
+        ([event('{"text": "a"'), DONE], {}, "malformed", 'a piece of the stream is not JSON: {"text": "a"'),
+        ([event('[{"text": "a"},')], {}, "malformed", "a piece of the stream is not JSON: [{"),
         (
             [pieces("a", "b")],
             {"until": "event=end"},
@@ -168,7 +208,7 @@ def chunk(text: str, reason: str | None = None) -> bytes:
     [
         (chunk("月額") + chunk("4,1"), "error", "the stream broke off: no finish_reason, no [DONE]"),
         (chunk("月額") + chunk("4,1", "length"), "error", "the reply was cut off at its limit of tokens"),
-        (chunk("月額4") + chunk("", "content_filter") + DONE, "refused", "the service's filter took"),
+        (chunk("月額4") + chunk("", "content_filter") + DONE, "refused", "a filter of the service took"),
     ],
 )
 async def test_a_chat_completion_that_is_not_whole(

@@ -128,12 +128,12 @@ FAILURES = [
     (
         Reply("", finish_reason="content_filter"),
         "refused",
-        "the service's filter took the reply away (content_filter)",
+        "a filter of the service took the reply away (finish_reason content_filter)",
     ),
     (
         Reply("月額4,1", finish_reason="content_filter"),
         "refused",
-        "the service's filter took the reply away (content_filter)",
+        "a filter of the service took the reply away (finish_reason content_filter)",
     ),
     (
         Reply("月額4,1", finish_reason="length"),
