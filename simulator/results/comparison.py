@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import excerpt
-from simulator.core.types import Conversation, Results, Role, Run, Turn, Value
+from simulator.core.types import OPEN, Conversation, Results, Role, Run, Turn, Value
 from simulator.results.draws import interval_of_difference
 from simulator.results.figures import RedTurn, Summary, rounded
 from simulator.results.rows import Key
@@ -287,7 +287,10 @@ class RunComparison:
 
     @cached_property
     def pairs(self) -> tuple[TalkPair, ...]:
-        """The conversations that both runs have."""
+        """The conversations that both runs have.
+
+        One that was cut off, and needed no review so far, says neither that it was right nor that it was not.
+        """
         was, became = map(_by_conversation, self.red_turns)
         scores, scores_now = (side.summary.scores.by_conversation for side in (self.before, self.after))
         both = ((self.earlier[key], talk) for key, talk in self.later.items() if key in self.earlier)
@@ -300,6 +303,8 @@ class RunComparison:
                 (scores.get(earlier.id), scores_now.get(later.id)),
             )
             for earlier, later in both
+            if (earlier.ended not in OPEN or was[earlier.id])
+            and (later.ended not in OPEN or became[later.id])
         )
 
     @cached_property
@@ -512,7 +517,7 @@ def begun_conversations(results: Results, other: Results) -> dict[ConversationKe
     return {
         (c.case.id, c.persona, c.repeat, "" if alone else c.user_model): c
         for c in results.conversations
-        if (c.turns or c.ended) and only in (None, c.user_model)
+        if c.turns and only in (None, c.user_model)
     }
 
 

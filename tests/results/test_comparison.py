@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.document import Line
-from simulator.core.types import Answer, Dispute, Disputed, Failure
+from simulator.core.types import Answer, Dispute, Disputed, Ended, Failure
 from simulator.report.comparison import comparison_report
 from simulator.results.comparison import (
     JudgeDifference,
@@ -249,6 +249,24 @@ def test_what_turned_is_listed_with_its_sign() -> None:
     assert "Must not break, but now needs review: case-7ですか (case-7)" in whole
     assert whole.count("✓ Calm ·") == 1
     assert "Pairs of the same question and customer: 14." in whole
+
+
+def test_what_was_cut_off_counts_only_where_it_needs_review() -> None:
+    """Of a conversation that a budget ended nobody knows whether it would have been right."""
+    before, after = (
+        a_result(grades_of([grade] * 3), name) for grade, name in ((0.4, "before"), (0.8, "after"))
+    )
+    whole, begun, unheld = after.conversations
+    cut = [
+        begun.model_copy(update={"ended": Ended.BUDGET}),
+        unheld.model_copy(update={"ended": Ended.BUDGET, "turns": ()}),
+    ]
+    shorter = after.model_copy(update={"conversations": (whole, *cut)})
+    as_before = shorter.model_copy(update={"scores": before.scores[:2]})
+
+    for results, green, red in ((after, 3, 0), (shorter, 1, 0), (as_before, 0, 2)):
+        reds = compare(side_of(before), side_of(results)).reds
+        assert (reds.turned_green, reds.still_red, reds.still_green) == (green, red, 0)
 
 
 def test_behind_the_score_stands_what_a_mean_would_hide() -> None:
