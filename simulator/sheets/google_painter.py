@@ -149,26 +149,33 @@ class Painter:
         self.places, added = _places(edited, self.sheet.columns)
         named = [key for key in self.places if not is_added(key)]
         self.tags = {key: (tab and tab.tag_ids.get(key)) or new_id() for key in named}
-        self.new = [row for row in self.sheet.rows if not row.number]
-        self.added_keys = {row.key for row in self.new if row.key}
+        new = [row for row in self.sheet.rows if not row.number]
+        # What needs no review stands below all that is there.
+        is_below = tab is not None and "severity" in self.columns
+        self.below = [row for row in new if is_below and not row.cell("severity").text]
+        self.above = [row for row in new if not is_below or row.cell("severity").text]
+        self.end = max([self.top, *(row.number for row in edited.rows)])
+        self.added_keys = {row.key for row in new if row.key}
         self.gone = merged.gone
         self.sent: dict[str, dict[str, str | float]] = {}
         self.groups = [[*self._structure(added)]]
-        cells = [{place: self._cell(row, key) for key, place in self.places.items()} for row in self.new]
-        # The last rows first, for each portion goes to the top.
-        self.groups += [[*self._insert_rows(rows)] for rows in reversed(packed(cells))]
+        # The last rows first, for each portion goes before those that are there.
+        for at, rows in ((self.end, self.below), (self.top, self.above)):
+            cells = [{place: self._cell(row, key) for key, place in self.places.items()} for row in rows]
+            self.groups += [[*self._insert_rows(at, portion)] for portion in reversed(packed(cells))]
         self.values = [*self._change_rows()]
         self.groups = [group for group in self.groups if group]
 
     def links(self) -> dict[str, str]:
         """Where the row of each key is, within the spreadsheet."""
-        places = [(row.key, self.top + n) for n, row in enumerate(self.new)]
+        places = [(row.key, self.top + n) for n, row in enumerate(self.above)]
+        places += [(row.key, self.end + len(self.above) + n) for n, row in enumerate(self.below)]
         places += [(row.key, self._index(row.number)) for row in self.edited.rows]
         return {key: f"#gid={self.id}&range=B{index + 1}" for key, index in places}
 
     def _index(self, number: int) -> int:
         """Where a row stands once the new ones are below the header; from 0."""
-        return number - 1 + len(self.new) * (number > self.top)
+        return number - 1 + len(self.above) * (number > self.top)
 
     def _cell(self, row: SheetRow, key: str) -> Json:
         """A cell as it is sent, whole: a missing value, fill or note is cleared."""
@@ -254,14 +261,14 @@ class Painter:
         start = {"sheetId": self.id, "rowIndex": row, "columnIndex": column}
         return {"updateCells": {"start": start, "rows": rows, "fields": fields}}
 
-    def _insert_rows(self, rows: Sequence[Mapping[int, Json]]) -> Iterator[Json]:
-        """Rows below the header, filled in the same batch: no sort can come between the two.
+    def _insert_rows(self, at: int, rows: Sequence[Mapping[int, Json]]) -> Iterator[Json]:
+        """Rows before the one at an index, filled in the same batch: no sort can come between the two.
 
         The newest run stands at the top, and formulas and charts of the team's that span the table grow.
         """
-        new = self.top, self.top + len(rows)
-        # Where people deleted all rows there is none below to take over the look of.
-        is_last = self.tab is not None and self.top >= self.tab.rows
+        new = at, at + len(rows)
+        # Behind the last row there is none below to take over the look of.
+        is_last = self.tab is not None and at >= self.tab.rows
         span = span_of(self.id, "ROWS", *new)
         yield {"insertDimension": {"range": span, "inheritFromBefore": is_last}}
         # The look of the row below is taken over, its colours and choices with it.
@@ -271,7 +278,7 @@ class Painter:
             yield _column_format(column, box(self.id, new, (index, index + 1)))
         for first, end in spans(rows[0]):
             lines = [{"values": [row[index] for index in range(first, end)]} for row in rows]
-            yield self._update(self.top, first, lines, WRITTEN)
+            yield self._update(at, first, lines, WRITTEN)
 
     def _change_rows(self) -> Iterator[Json]:
         """The values of rows that are there, in the columns that are ours; what is right is left.
