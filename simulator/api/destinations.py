@@ -178,7 +178,8 @@ def _workbook(output: RunOutputs) -> Path:
     for book in (*reversed(unread), *([own] if own else [])):
         for line in keep_words_of(book, folder.parent, output.settings.tests):
             say(line)
-    made = _worksheets(output, document_of(own) if own else "")
+    last = own or next(iter(unread), None)
+    made = _worksheets(output, document_of(last) if last else "")
     earlier = [folder.parent / name for name in before]
     path: Path = save(made, output.path, output.context.language, earlier=earlier)
     note_written(output.path, document_of(path))

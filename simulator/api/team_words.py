@@ -8,9 +8,10 @@ from simulator.core.document import Text
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.messages import Message, _, message_of, say
 from simulator.core.settings import Settings, stored_settings
-from simulator.core.types import ReleaseDecision
+from simulator.core.types import HumanVerdict, ReleaseDecision, Results
 from simulator.report.people import decision_text
-from simulator.results.review import review_findings
+from simulator.results.disputes import LAST
+from simulator.results.review import review_findings, turns_of_answers
 from simulator.results.review_files import (
     DECIDED,
     NAMES,
@@ -29,7 +30,7 @@ from simulator.sheets.model import COLUMNS
 from simulator.storage.results import report_language, run_of
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.schema import snapshot
-from simulator.storage.words import save_release_decision, save_verdicts
+from simulator.storage.words import Place, all_words, carry, save_release_decision, save_verdicts
 from simulator.testset.failures import save_tests
 
 # The worksheets in which the team writes about a run.
@@ -49,6 +50,33 @@ def read_earlier_words(settings: Settings) -> None:
             sheet = target(settings.sheet or "", settings.worksheet or "")
             written = Written.of(pull(sheet, _WRITTEN), document_of(sheet))
             keep_words(written, settings.runs, settings.tests)
+
+
+def carry_words(path: Path) -> None:
+    """Writes into a run what the team said of the same answers when they were last given, with its history.
+
+    So its page, sheet and workbook know it, wherever it was said. What was said of a mark goes only to turns
+    with the same mark.
+    """
+    runs, results = path.resolve().parent.parent, read_run(path)
+    rows, words = _answers(results), dict[Place, Sequence[HumanVerdict]]()
+    names = run_ids(runs)
+    for earlier in reversed(names[: names.index(results.run.id)][-LAST:]):
+        with contextlib.suppress(RehearsalError):  # damaged
+            said = all_words(runs / earlier / RUN_FILE)
+            answers = _answers(read_run(runs / earlier / RUN_FILE)) if said else {}
+            for key in answers.keys() & rows.keys():
+                # Those with the row's mark first: only of them it was said whether it is right.
+                marked = sorted(answers[key], key=lambda place: not answers[key][place])
+                if history := next((said[place] for place in marked if place in said), None):
+                    unmarked = [row.model_copy(update={"judge_is": None, "red": None}) for row in history]
+                    words |= {at: history if mark else unmarked for at, mark in rows.pop(key).items()}
+    if words:
+        carry(path, words)
+
+
+def _answers(results: Results) -> dict[str, dict[Place, bool]]:
+    return turns_of_answers(results, figures_of(results, stored_settings(results.run.settings)))
 
 
 def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
@@ -73,13 +101,13 @@ def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:
     return [_("{place}: {why}; skipped.", place=place, why=why) for place, why in named]
 
 
-def save_words_of(path: Path, taken: Taken) -> int:
-    """Stores verdicts and decision of a source; returns how many verdicts are new or changed.
+def save_words_of(path: Path, results: Results, taken: Taken) -> tuple[HumanVerdict, ...]:
+    """Stores verdicts and decision of a source; returns the verdicts that are new or changed.
 
     What they replace that was written elsewhere is said, with who wrote it.
     """
     saved = save_verdicts(path, taken.verdicts)
-    for line in replaced_lines(saved.replaced):
+    for line in replaced_lines(results, saved.replaced):
         say(line)
     if taken.decision:
         _save_decision(path, taken.decision, taken.document)
@@ -101,7 +129,7 @@ def _keep_review(path: Path, written: Written, tests: Path) -> list[tuple[Text, 
     summary = figures_of(results, stored_settings(results.run.settings))
     taken = written.taken(ReviewTarget(results, summary, report_language(results)))
     taken.decision = None  # `keep_words` stores those of all runs
-    save_words_of(path, taken)
+    save_words_of(path, results, taken)
     results = read_run(path)
     saved = save_tests(results, review_findings(results, summary), taken.closed, tests)
     if saved and saved.added:

@@ -11,7 +11,8 @@ What cannot be read is named with its place and skipped. Only where nothing fits
 then it is most likely the sheet of another one.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ from simulator.api.team_words import newest_workbook, save_words_of
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
 from simulator.core.settings import Settings, stored_settings
+from simulator.core.types import HumanVerdict
 from simulator.core.writing import shown_path
 from simulator.report.review import ReadCounts, ReviewOutcome
-from simulator.results.review import blind_agreement, review_findings
+from simulator.results.review import blind_agreement, review_findings, turns_of_answers
 from simulator.results.review_files import ReviewTarget, taken_from
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
@@ -101,11 +103,17 @@ def read_verdicts(
                 run=results.run.id,
             )
         )
-    new = save_words_of(path, taken)
+    row_of = {at: key for key, turns in turns_of_answers(results, summary).items() for at in turns}
+
+    def rows(verdicts: Iterable[HumanVerdict]) -> Counter[str]:
+        """How many rows of each kind said that: a row of the review stands for all turns with its answer."""
+        places = {(v.source, v.reviewer, v.key if v.source == "blind" else row_of[v.key]) for v in verdicts}
+        return Counter(source for source, _reviewer, _place in places)
+
+    read, new = rows(taken.verdicts), rows(save_words_of(path, results, taken)).total()
     # `new` are those that the run file had not: reading the same sheet twice adds nothing.
-    kinds = [verdict.source for verdict in taken.verdicts]
     counts = ReadCounts(
-        source, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
-        review=kinds.count("review"), blind=kinds.count("blind"),
+        source, new, read.total() - new, taken.empty, len(taken.faults), taken.other_runs,
+        review=read["review"], blind=read["blind"],
     )  # fmt: skip
     return counts, taken.closed

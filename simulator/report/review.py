@@ -38,10 +38,10 @@ ENOUGH = 10
 
 
 class ReadCounts(NamedTuple):
-    """The name of a source, and how many of its verdicts were new, and stored already (`known`).
+    """The name of a source, and how many rows in which people wrote were new, and stored already (`known`).
 
-    `empty` and `other_runs` count rows, `skipped` rows and cells that could not be used. `review` and `blind`
-    count the verdicts of either kind, one for each turn; a file of grades has blind ones only.
+    `empty` and `other_runs` count rows, too, `skipped` rows and cells that could not be used. `review` and
+    `blind` are the rows of either kind: of a blind one each reviewer counts.
     """
 
     name: str
@@ -230,7 +230,11 @@ def _team_facts(findings: ReviewFindings) -> Iterator[Fact]:
             unsure=findings.marks("unsure"),
         )
         yield Fact(_("Marks that are right"), line)
-    judged = _("{judged} of {red} answers to review", red=findings.red, judged=findings.judged)
+    judged = _(
+        "{judged} of {red} answers to review (the same answer counts once)",
+        red=findings.red,
+        judged=findings.judged,
+    )
     yield Fact(_("Reviewed"), judged)
     if n := findings.missed:
         missing = _("{n} not marked for review, where the team says that the judge is wrong.", n=n)

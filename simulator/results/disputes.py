@@ -28,7 +28,7 @@ from simulator.results.turns import marked_turns
 from simulator.sheets.model import answer_key
 from simulator.storage.results import conversations_with_scores, select_turns
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
-from simulator.storage.words import has_words
+from simulator.storage.words import all_words
 
 # So many earlier runs of the folder are looked at, the newest ones.
 LAST = 20
@@ -79,7 +79,7 @@ def _disputes_in(folder: Path, runs: Sequence[str]) -> Iterable[Dispute]:
     words = list[tuple[_Word, frozenset[str]]]()
     for path in (folder / name / RUN_FILE for name in runs[-LAST:]):
         try:
-            words += _words(read_run(path)) if has_words(path) else ()
+            words += _words(read_run(path)) if all_words(path) else ()
         except InputError:  # damaged, or with settings that are no longer understood
             continue
     disputes = dict[str, Dispute]()
@@ -89,7 +89,9 @@ def _disputes_in(folder: Path, runs: Sequence[str]) -> Iterable[Dispute]:
         for settled in (key, *(() if word.is_wrong else repeated)):
             disputes.pop(settled, None)
         if word.is_wrong:
-            disputes[key] = word.dispute
+            # It stands since the run in which that was first said.
+            since = disputes[key].run if key in disputes else word.dispute.run
+            disputes[key] = word.dispute.model_copy(update={"run": since})
     return disputes.values()
 
 
@@ -120,13 +122,14 @@ def _marked(results: Results) -> dict[Key, HumanVerdict]:
 def _answers(results: Results, reasons: Mapping[Key, str]) -> Iterator[_Answer]:
     """The answers at these places, which are red for these reasons."""
     words, fault_of = _marked(results), fault_keys(results)
+    since = {dispute.key: dispute.run for dispute in results.disputes}
     for conversation, turn in select_turns(results, reasons):
         place, key = (conversation.id, turn.index), answer_key(conversation.case, turn)
         answer = _Answer(key, fault_of(conversation.case, turn), place)
         if said := words.get(place):
             dispute = Dispute(
                 key=key,
-                run=results.run.id,
+                run=since.get(key, results.run.id),
                 language=conversation.case.language,
                 line=turn.user,
                 answer=turn.answer.text,

@@ -153,8 +153,8 @@ class ReviewedTurn(NamedTuple):
 class ReviewFindings(NamedTuple):
     """The result of a review: of all `turns` that the team reviewed, and of their distinct `answers`.
 
-    What people say of an answer is said once, however many customers got it. `red` counts the run's red
-    turns.
+    What people say of an answer is said once, however many customers got it. `red` counts the run's distinct
+    answers that need review.
     """
 
     turns: tuple[ReviewedTurn, ...]
@@ -173,8 +173,8 @@ class ReviewFindings(NamedTuple):
 
     @property
     def judged(self) -> int:
-        """Red turns of which the team said whether the mark is right."""
-        return sum(turn.red and turn.said.judge_is is not None for turn in self.turns)
+        """Distinct red answers of which the team said whether the mark is right."""
+        return len({turn.key for turn in self.turns if turn.red and turn.said.judge_is})
 
     @property
     def wrong_turns(self) -> tuple[ReviewedTurn, ...]:
@@ -361,7 +361,11 @@ def _compared_turns(results: Results, summary: Summary) -> list[ComparedTurn]:
 def review_findings(results: Results, summary: Summary) -> ReviewFindings | None:
     """What the team's review says of the run; None where it has not begun."""
     turns = tuple(_reviewed(results, summary))
-    return ReviewFindings(turns, tuple(_distinct(turns)), summary.red.count) if turns else None
+    if not turns:
+        return None
+    fault_of = fault_keys(results)
+    red = {fault_of(talk.case, turn) for talk, turn in select_turns(results, summary.red.by_turn)}
+    return ReviewFindings(turns, tuple(_distinct(turns)), len(red))
 
 
 def review_keys(results: Results, summary: Summary) -> Callable[[Conversation, Turn], str]:

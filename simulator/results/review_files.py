@@ -15,7 +15,7 @@ answer, and stands for every turn of this run in which it was given.
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -44,6 +44,7 @@ from simulator.sheets.model import (
     is_answer_key,
     layouts,
 )
+from simulator.storage.results import select_turns
 from simulator.storage.words import WORDS, Replaced
 
 LOWEST, HIGHEST = 1, 5
@@ -317,11 +318,13 @@ def _leave_out(row: PulledRow, place: Text, run: str, taken: Taken) -> None:
         taken.faults.append((place, _("it has no key (a row that was added or copied)")))
 
 
-def replaced_lines(replaced: Iterable[Replaced]) -> Iterator[Message]:
+def replaced_lines(results: Results, replaced: Sequence[Replaced]) -> Iterator[Message]:
     """What a sheet or workbook replaced, and whose word it was: a line for an answer, however often given."""
-    lines = {(word.name, word.before, word.by, word.after): word for word in replaced}
-    for name, before, by, after in lines:
-        yield replaced_line(COLUMNS[name].title, _text(name, before), by, _text(name, after), "")
+    turns = select_turns(results, {word.place for word in replaced})
+    questions = {(talk.id, turn.index): quote(talk.case.question) for talk, turn in turns}
+    for place, name, before, by, after in {(questions[w.place], *w[1:]): None for w in replaced}:
+        what = _("{row}, column {title}", row=place, title=COLUMNS[name].title)
+        yield replaced_line(what, _text(name, before), by, _text(name, after), "")
 
 
 def _text(name: str, value: JsonValue) -> Text:

@@ -142,12 +142,6 @@ def newest_verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
     return (*(spoken.word for spoken in _spoken(file).values()), *blind.values())
 
 
-def has_words(path: Path) -> bool:
-    """Whether the team said anything of an answer of a run."""
-    with schema.snapshot(path) as file, contextlib.closing(file):
-        return file.execute("SELECT 1 FROM verdicts WHERE source <> 'blind' LIMIT 1").fetchone() is not None
-
-
 class Replaced(NamedTuple):
     """A word that a document replaced: its turn, its field, what it was, who wrote it, and what it is now."""
 
@@ -159,9 +153,9 @@ class Replaced(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """How many verdicts were new or changed, and the words from elsewhere that they replaced."""
+    """The verdicts that were new or changed, and the words from elsewhere that they replaced."""
 
-    added: int
+    added: tuple[HumanVerdict, ...]
     replaced: tuple[Replaced, ...]
 
 
@@ -170,7 +164,7 @@ def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> Saved:
 
     A sheet is read time and again: what it says as it did before is no new verdict.
     """
-    added, replaced = 0, list[Replaced]()
+    added, replaced = list[HumanVerdict](), list[Replaced]()
     with writing(path) as file:
         for verdict in verdicts:
             if verdict.source == "blind":
@@ -184,8 +178,9 @@ def save_verdicts(path: Path, verdicts: Iterable[HumanVerdict]) -> Saved:
                 _insert(file, verdict)
                 # A copy of a workbook says nothing new.
                 where: dict[str, Any] = {"document": verdict.document}
-                added += not any(verdict.same_as(read.model_copy(update=where)) for read in before if read)
-    return Saved(added, tuple(replaced))
+                if not any(verdict.same_as(read.model_copy(update=where)) for read in before if read):
+                    added.append(verdict)
+    return Saved(tuple(added), tuple(replaced))
 
 
 def _replaced(before: Spoken, after: Spoken | None) -> Iterator[Replaced]:
@@ -305,11 +300,31 @@ def note_written(path: Path, document: str) -> None:
 
 def _spoken(file: sqlite3.Connection) -> dict[Place, Spoken]:
     """What counts of the team's words, by turn."""
+    spoken = {place: spoken_of(rows) for place, rows in _all_rows(file).items()}
+    return {place: words for place, words in spoken.items() if words}
+
+
+def _all_rows(file: sqlite3.Connection) -> dict[Place, list[HumanVerdict]]:
     rows: dict[Place, list[HumanVerdict]] = {}
     for (body,) in file.execute("SELECT body FROM verdicts WHERE source <> 'blind' ORDER BY id"):
         row = HumanVerdict.model_validate_json(body)
         rows.setdefault(row.key, []).append(row)
-    return {place: spoken for place, of_place in rows.items() if (spoken := spoken_of(of_place))}
+    return rows
+
+
+def all_words(path: Path) -> dict[Place, list[HumanVerdict]]:
+    """All that was ever said of each turn of a run, blind grades aside."""
+    with schema.snapshot(path) as file, contextlib.closing(file):
+        return _all_rows(file)
+
+
+def carry(path: Path, words: Mapping[Place, Iterable[HumanVerdict]]) -> None:
+    """Writes what was said of the same answers in an earlier run, for turns of which nothing is said yet."""
+    with writing(path) as file:
+        said = _all_rows(file)
+        for place, rows in words.items():
+            for row in rows if place not in said else ():
+                _insert(file, row.model_copy(update={"conversation": place[0], "turn": place[1]}))
 
 
 def add_to_note(path: Path, name: str, entry: JsonValue) -> None:

@@ -19,8 +19,8 @@ from simulator.storage.words import (
     OtherWord,
     Replaced,
     add_to_note,
+    all_words,
     decide_release,
-    has_words,
     in_document,
     note_written,
     read_news,
@@ -65,9 +65,9 @@ def test_what_people_said_keeps_its_history(path: Path) -> None:
     other = sheet(judge_is="wrong", comment="資料どおり")
     blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
 
-    assert save_verdicts(path, [one, blind]).added == 2
-    assert save_verdicts(path, [one.model_copy(update={"given": datetime.now(tz=UTC)})]).added == 0
-    assert save_verdicts(path, [other, blind]).added == 1
+    assert save_verdicts(path, [one, blind]).added == (one, blind)
+    assert not save_verdicts(path, [one.model_copy(update={"given": datetime.now(tz=UTC)})]).added
+    assert save_verdicts(path, [other, blind]).added == (other,)
     assert set(read_run(path).verdicts) == {other, blind}
     assert rows(path) == 3
 
@@ -230,7 +230,7 @@ def test_a_word_that_cannot_be_written_says_so(path: Path, tmp_path: Path) -> No
 
 def test_a_blind_grade_takes_the_place_of_the_one_that_was_seen(path: Path) -> None:
     """Of its reviewer; what was graded elsewhere meanwhile is not overwritten, nor by another name."""
-    assert not has_words(path)
+    assert not all_words(path)
     blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
     other, better = (blind.model_copy(update=change) for change in ({"reviewer": "Ito"}, {"grade": 4}))
     save_blind_grade(path, blind, (None, ""))
@@ -244,9 +244,9 @@ def test_a_blind_grade_takes_the_place_of_the_one_that_was_seen(path: Path) -> N
         save_blind_grade(path, blind, (4, "no"))
 
     assert set(read_news(path).verdicts) == {other, better}
-    assert (rows(path), has_words(path)) == (4, False)
+    assert (rows(path), all_words(path)) == (4, False)
     say(path, comment=("", "x"))
-    assert has_words(path)
+    assert all_words(path)
 
 
 def test_what_a_document_was_given_is_no_word_of_anybody(path: Path) -> None:
@@ -260,9 +260,9 @@ def test_what_a_document_was_given_is_no_word_of_anybody(path: Path) -> None:
     assert (kept.decision, kept.decision_read, kept.document) == (None, ReleaseDecision(), "book")
     assert in_document(path, "desk").decision_read is None
 
-    assert save_verdicts(path, [sheet(document="book", comment="x")]).added == 0
+    assert not save_verdicts(path, [sheet(document="book", comment="x")]).added
     saved = save_verdicts(path, [sheet(document="book", comment="y", expect="more")])
-    assert (saved.added, [change.name for change in saved.replaced]) == (1, ["expect", "comment"])
+    assert (len(saved.added), [change.name for change in saved.replaced]) == (1, ["expect", "comment"])
     (word,) = read_news(path).verdicts
     assert (word.comment, word.expect, word.source, word.reviewer) == ("y", "more", "review", "")
 

@@ -116,7 +116,7 @@ def test_a_newer_word_of_the_cell_replaces_that_of_the_page(desk: Desk) -> None:
     desk.type("comment", "まだです")
     written = desk.report()
 
-    assert "Comment: “資料どおり” (伊藤) is now “資料は古い” (sheet)." in read
+    assert "返却期限は', column Comment: “資料どおり” (伊藤) is now “資料は古い” (sheet)." in read
     assert "“直した” (真理) is now “まだです” (sheet)." in written
     assert (desk.said("comment"), desk.cell("comment")) == ("まだです", "まだです")
 

@@ -14,11 +14,13 @@ from simulator import open_run
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
+from simulator.results.disputes import read_results
 from simulator.results.figures import Summary
 from simulator.results.red import grading_judges
 from simulator.results.review import blind_sample, review_keys
 from simulator.results.summary import summarise
 from simulator.storage.run_file import find_run, read_run
+from simulator.storage.words import Edit, save_words
 from tests.excel import Person
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
@@ -213,7 +215,10 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     push_it(results)
     halfway = run("review", "latest", "--from", "sheet", "--json").json
     # A push reads what was written before it, too.
-    assert halfway["read"]["new"] + halfway["read"]["known"] == len(open_run().verdicts) > 0
+    read = halfway["read"]
+    assert (read["new"], read["known"]) == (0, read["review"] + read["blind"])
+    # Its unit is the row, however many customers got the answer.
+    assert 0 < read["known"] < len(open_run().verdicts)
     rearrange(server)
     write_in_the_sheet(server, written)
     push_it(results)
@@ -227,7 +232,7 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     check_nothing_is_lost(open_run(), written)
     check_the_figures(shown, open_run())
     again = run("review", "latest", "--from", "sheet", "--json").json
-    assert (again["read"]["new"], again["read"]["known"]) == (0, len(open_run().verdicts))
+    assert (again["read"]["new"], again["read"]["known"]) == (0, shown["read"]["known"])
     assert again["agreement"] == shown["agreement"]
 
     labels = run("review", "latest", "--export", "labels.jsonl")
@@ -268,21 +273,35 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     assert "what the team reviewed is now the reference answer" in asked.err
 
 
-@pytest.mark.parametrize("place", ["xlsx", "sheets"])
+@pytest.mark.parametrize("place", ["xlsx", "sheets", "page"])
 def test_what_the_team_wrote_counts_for_the_run_that_follows(
     run: Any, server: SheetsServer, place: str
 ) -> None:
-    """It is read from where the run will be written, before that begins: its own report knows it."""
-    to = ("--language", "ja", "--to", place, "--sheet", KEY)
+    """It is read from where the run will be written, before that begins: its own report knows it.
+
+    Where the same answer is given again, the run has the words, with who said them.
+    """
+    to = ("--language", "ja", "--to", "xlsx" if place == "xlsx" else "sheets", "--sheet", KEY)
     assert run(*ASKED, *to).code == 0
-    row, places = next(iter(answers(open_run()).items()))
+    first = open_run()
+    row, places = next(iter(answers(first).items()))
     word = ("確認", row, "judge_is", "採点が誤り")
     if place == "sheets":
         write_in_the_sheet(server, [word])
-    else:
+    elif place == "xlsx":
         write_in_the_workbook(find_run("latest", Path("runs")).with_name("report.xlsx"), [word])
+    else:
+        changes = {"judge_is": Edit(None, "wrong"), "comment": Edit("", "料金が古い")}
+        save_words(find_run("latest", Path("runs")), dict.fromkeys(places, True), changes, "森", red=True)
 
     assert run(*ASKED, *to, "--json").json["disputed"] == len(places) > 0
+    results, by = read_results(find_run("latest", Path("runs"))), "森" if place == "page" else ""
+    said = {(v.conversation, v.turn): (v.judge_is, v.reviewer) for v in results.verdicts}
+    assert said == dict.fromkeys(places, ("wrong", by))
+    disputed = [red.dispute.dispute for red in figures(results).red.answers if red.dispute]
+    assert {dispute.run for dispute in disputed} == {first.run.id}
+    if place == "page":
+        assert {"採点が誤り", "料金が古い"} <= {*server.person(KEY).rows("確認")[row_of(server, row) - 1]}
 
 
 def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
