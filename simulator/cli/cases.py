@@ -22,6 +22,7 @@ from simulator.cli.forecast import show_calls, spent_json
 from simulator.cli.gaps import gaps
 from simulator.cli.options import argument, option, takes
 from simulator.cli.terminal import ExitCode, exit_code_of_failures, print_json, reason_of, saved_in_cache, say
+from simulator.core.document import count_text
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.messages import (
     Message,
@@ -353,7 +354,7 @@ class MadeCases:
         if self.run.logs is None:
             return
         counts = sorted(self.run.logs.counts.items())
-        masks = tuple(f"{mask(kind, self.language).strip('[]')} {n}" for kind, n in counts)
+        masks = tuple(count_text(mask(kind, self.language).strip("[]"), n) for kind, n in counts)
         yield _("Masked in the logs: {counts}", counts=masks or _("nothing"))
         if self.personas.paths:
             yield _("Customers written: {names}", names=tuple(map(str, self.personas.paths)))
@@ -363,4 +364,4 @@ class MadeCases:
 
 def _named(titles: Mapping[str, Message], counts: Mapping[str, int]) -> tuple[Message, ...]:
     """Numbers behind the titles of what they count."""
-    return tuple(_("{name} {n}", name=titles[key], n=n) for key, n in counts.items())
+    return tuple(count_text(titles[key], n) for key, n in counts.items())

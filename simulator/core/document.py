@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeVar
 
-from simulator.core.messages import Language, Message, _, safe_text, shown
+from simulator.core.messages import Language, Message, _, pgettext, safe_text, shown
 from simulator.core.types import Value
 
 Each = TypeVar("Each")
@@ -290,6 +290,11 @@ def _as_cell(value: Cell | Text | int | None) -> Cell:
     if isinstance(value, int):
         return count_cell(value)
     return value if isinstance(value, Cell) else Cell(text="–" if value is None else value)
+
+
+def count_text(name: Text, n: int | str) -> Message:
+    """How many there are of something, for a list: "timeout 3"."""
+    return pgettext("a count", "{name} {n}", name=name, n=n)
 
 
 def points(value: float | None, *, against: float | None = None) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from simulator.core.document import Line, Section, Text, excerpt, points, target_points
+from simulator.core.document import Line, Section, Text, count_text, excerpt, points, target_points
 from simulator.core.messages import Message, _, listed, safe_text, shown
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.titles import Titles, title
@@ -54,7 +54,7 @@ def lowest_text(summary: Summary) -> Message | None:
 def counts_text(numbers: Mapping[str, int], group: str) -> Message:
     """'timeout 3, error 1', most frequent first; `group` is the one in which they have their titles."""
     ranked = sorted(numbers.items(), key=lambda item: -item[1])
-    parts = [_("{name} {n}", name=title(group, kind), n=n) for kind, n in ranked]
+    parts = [count_text(title(group, kind), n) for kind, n in ranked]
     return listed(parts, len(parts)) if parts else _("none")
 
 
@@ -77,7 +77,7 @@ def change_text(pair: Change) -> Message:
 
 def expectations_text(outcomes: Mapping[str, int]) -> Message:
     """How many of the sentences that cases expect were met, and how many not: "met 31, not met 2, ..."."""
-    parts = [_("{name} {n}", name=title("outcome", state), n=n) for state, n in outcomes.items()]
+    parts = [count_text(title("outcome", state), n) for state, n in outcomes.items()]
     return _("Expectations: {kinds}.", kinds=parts)
 
 

@@ -18,7 +18,7 @@ The table is shown where several conditions were asked for (`--target "turn >= .
 import math
 from collections.abc import Iterator, Mapping
 
-from simulator.core.document import Cell, Table, Text, Tone, points, target_points
+from simulator.core.document import Cell, Table, Text, Tone, count_text, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.target import CERTIFIED, COVERAGE, FIGURES, MAJOR, SECONDS, Condition
 from simulator.core.titles import title
@@ -127,7 +127,7 @@ def _phrases(gate: Gate, decision: Decision) -> Iterator[Message]:
     few = []
     for checked in named or of_decision:
         if checked.lack == "few":
-            few.append(_("{name} {n}", name=_subject(checked.condition), n=checked.figure.cases))
+            few.append(count_text(_subject(checked.condition), checked.figure.cases))
         elif checked.lack != "thin":
             yield _phrase(checked)
     if few:

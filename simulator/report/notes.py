@@ -8,7 +8,7 @@ alarms at most, and no small print.
 from collections import Counter
 from collections.abc import Collection, Iterator
 
-from simulator.core.document import Line, Text, excerpt
+from simulator.core.document import Line, Text, count_text, excerpt
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
@@ -261,5 +261,5 @@ def _record(context: ReportContext) -> Iterator[Message]:
     if origin := replay_of(results.run):
         yield _("This run replays {run}: the customers say what they said there.", run=origin)
     if masked := masks_of(results):
-        kinds = [_("{name} {n}", name=mask(kind, context.language), n=n) for kind, n in masked.items()]
+        kinds = [count_text(mask(kind, context.language), n) for kind, n in masked.items()]
         yield _("Personal data is masked: {kinds}.", kinds=kinds)

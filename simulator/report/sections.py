@@ -22,6 +22,7 @@ from simulator.core.document import (
     Section,
     Table,
     Text,
+    count_text,
     figures_section,
     share_text,
 )
@@ -244,4 +245,4 @@ def _unhappy(feelings: Sequence[float]) -> int:
 def _felt(feelings: Sequence[float]) -> Message:
     """How many customers felt how at the end: "angry 2, discontent 1, relieved 5"."""
     counts = Counter(feeling_text(feeling) for feeling in sorted(feelings))
-    return _("{parts}", parts=[_("{name} {n}", name=name, n=n) for name, n in counts.items()])
+    return _("{parts}", parts=[count_text(name, n) for name, n in counts.items()])

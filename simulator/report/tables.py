@@ -194,18 +194,26 @@ def details_text(case: Case) -> Message:
     return _("Invented for this customer: {details}", details=safe_text(joint.join(case.details)))
 
 
-def expected_at(case: Case, turn: int, length: int) -> Text:
-    """What a right answer to a turn would be, in at most so many characters; empty where nobody knows.
+def right_answers(case: Case, turn: int) -> tuple[Text, ...]:
+    """What a right answer to a turn would be, in as many wordings as there are; empty where nobody knows.
 
     Unless their lines are scripted, customers are after the answer to their first question in every turn.
     """
     # With a script each turn asks something else, and the first reference would be a wrong answer to it.
     references = case.references_at(turn) or (() if case.script else case.references_at(1))
-    if text := excerpt(case.label or next(iter(references), ""), length):
-        return _("Reference answer: {text}", text=safe_text(text))
+    if case.label or references:
+        return (case.label,) if case.label else references
     # That is known of the first question alone.
     is_declined = case.answerable is False and turn == 1
-    return _("Reference answer: say that it is not in the material") if is_declined else ""
+    return (_("Say that it is not in the material"),) if is_declined else ()
+
+
+def expected_at(case: Case, turn: int, length: int) -> Text:
+    """What a right answer to a turn would be, in at most so many characters; empty where nobody knows."""
+    text = next(iter(right_answers(case, turn)), "")
+    if isinstance(text, str):
+        text = safe_text(excerpt(text, length))
+    return _("Reference answer: {text}", text=text) if text else ""
 
 
 def ending(how: str) -> Text:

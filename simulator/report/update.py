@@ -4,7 +4,20 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from simulator.core.document import BRIEF, Block, Fact, Item, Items, Line, Notes, Section, Table, Text, Tone
+from simulator.core.document import (
+    BRIEF,
+    Block,
+    Fact,
+    Item,
+    Items,
+    Line,
+    Notes,
+    Section,
+    Table,
+    Text,
+    Tone,
+    count_text,
+)
 from simulator.core.messages import Message, _, listed
 from simulator.report.tables import LISTED
 from simulator.results.article_changes import ArticleChange, ChangeKind
@@ -50,7 +63,7 @@ def update_sections(update: Update | None) -> Iterator[Section]:
     title, blocks = _("Update of the articles"), list[Block]()
     if update.changes:
         counts = Counter(change.kind for change in update.changes)
-        kinds = [_("{name} {n}", name=name, n=counts[kind]) for kind, name in _KINDS.items() if counts[kind]]
+        kinds = [count_text(name, counts[kind]) for kind, name in _KINDS.items() if counts[kind]]
         blocks.append(Line(_("Articles: {kinds}.", kinds=_("{parts}", parts=kinds)), "strong"))
     blocks += Notes.of(_notes(update), "soft").lines
     table = Table.of(

@@ -57,6 +57,7 @@ from simulator.report.tables import (
     failure_text,
     grade_text,
     mark_text,
+    right_answers,
 )
 from simulator.results.causes import STANDING_NAMES, cause_sentence
 from simulator.results.certificate import standing_text
@@ -422,30 +423,21 @@ def _conversations_sheet(context: ReportContext) -> Worksheet:
 def _conversation_row(conversation: Conversation, context: ReportContext) -> SheetRow:
     last = context.scores(conversation.id, len(conversation.turns)) if conversation.turns else {}
     whole, is_rows = last.get(CONVERSATION), context.summary.rows
+    # The mean of these is the score of the run.
+    score = context.summary.scores.by_conversation.get(conversation.id)
     values: dict[str, Content] = {
         "config": _about_cell(conversation, whole, context),
-        "score": _score_cell(conversation, whole, context),
+        "score": _mean(score, context.summary.red.rules.overall),
         "reference": expected_text(conversation.case) if is_rows else None,
     }
     if conversation.ended and not is_rows:
         values["ended"] = context.titles("ended", context.endings[conversation.id])
     for turn in conversation.turns:
-        red, score, _reason = _judged(conversation, turn, context)
+        red, grade, _reason = _judged(conversation, turn, context)
         values[f"user{turn.index}"] = turn.user
         values[f"assistant{turn.index}"] = _answer_cell(turn, red, context)
-        values[f"check{turn.index}"] = _grade_cell(score, context)
+        values[f"check{turn.index}"] = _grade_cell(grade, context)
     return _row(context, context.key(conversation.id), **values)
-
-
-def _score_cell(conversation: Conversation, whole: Score | None, context: ReportContext) -> SheetCell:
-    """The score of a conversation: its own grade, else the mean of its turns by the deciding judge."""
-    if whole and whole.value is not None:
-        values = [whole.value]
-    else:
-        graded = (context.scores(conversation.id, turn.index) for turn in conversation.turns)
-        scores = (scores.get(context.summary.scores.primary) for scores in graded)
-        values = [score.value for score in scores if score and score.value is not None]
-    return _mean(sum(values) / len(values) if values else None, context.summary.red.rules.overall)
 
 
 def _about_cell(conversation: Conversation, whole: Score | None, context: ReportContext) -> SheetCell:
@@ -571,7 +563,7 @@ def _review_row(key: str, turns: Sequence[_Reviewed], context: ReportContext, sa
         # The worksheet of a data set has no such column.
         persona=None if context.summary.rows else _customers(turns, context),
         conversation=SheetCell(safe_text(_places_of(turns)), row=context.key(conversation.id)),
-        reference="\n".join(conversation.case.references_at(turn.index)),
+        reference="\n".join(map(context.text, right_answers(conversation.case, turn.index))),
         question=question,
         answer=_answer_cell(turn, red, context),
         reason=reason,

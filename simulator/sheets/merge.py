@@ -169,14 +169,14 @@ def edited_sheet(
         notes.append(SheetNote(tab, _("the column of keys is gone, so its rows cannot be recognized")))
     missing = sorted(layout.team - columns.keys())
     notes += [SheetNote(tab, _("no column {title}", title=COLUMNS[key].title), "column") for key in missing]
-    theirs = {place for key, place in columns.items() if key in layout.team or is_added(key)}
+    theirs = {columns[key] for key in layout.team if key in columns}
     rows, numbers = [], dict[str, int]()
     for number, filled_in, faults, _hidden in lines:
         key = filled_in.get(columns.get("key", 0), "")
         if number == header or (number < header and not key):
             continue
         row = _("{tab}, row {number:d}", tab=tab, number=number)
-        # Faults in the program's columns are no matter: they are written anew.
+        # The program's columns are written anew, and it reads nothing in those that people added.
         for place in sorted(theirs & faults.keys()):
             title = " ".join(titles.get(place, str(place)).split())
             notes.append(SheetNote(_("{row}, column {title}", row=row, title=title), faults[place]))
@@ -511,7 +511,9 @@ def _counting(summary: Worksheet, outcomes: Mapping[str, Counter[str]]) -> Works
     def filled(row: SheetRow) -> SheetRow:
         if (counts := outcomes.get(row.key)) is None:
             return row
-        owners = " · ".join(f"{owner or summary.nobody} {n}" for owner, n in sorted(counts.items()))
+        owners = " · ".join(
+            summary.count.format(name=owner or summary.nobody, n=n) for owner, n in sorted(counts.items())
+        )
         n = counts.total()
         cells = {"value": SheetCell(str(n), n), "explanation": SheetCell(owners)}
         return replace(row, cells={**row.cells, **cells})

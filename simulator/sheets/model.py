@@ -23,6 +23,7 @@ from unicodedata import normalize
 from pydantic import Field, SkipValidation
 
 from simulator.cases.headings import NAMES
+from simulator.core.document import count_text
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.templates import LANGUAGES
 from simulator.core.titles import TITLES
@@ -170,7 +171,7 @@ class Worksheet(Value):
     are the questions that it asked and graded, `red` those of them that need review, by what their keys begin
     with (`question_key`); `asked` also says of which of them a further turn was graded (`LATER`). `departure`
     is what becomes of a row that is no longer in `rows`, `nobody` what its assignee is called where it has
-    none.
+    none, `count` how a number behind a name is written.
     """
 
     name: str
@@ -183,6 +184,7 @@ class Worksheet(Value):
     red: frozenset[str] = frozenset()
     departure: Departure = "kept"
     nobody: str = ""
+    count: str = "{name} {n}"
 
     @property
     def team(self) -> tuple[Column, ...]:
@@ -590,6 +592,7 @@ def worksheet(
         help=text(kind.help),
         departure=kind.departure,
         nobody=text(_("no owner")),
+        count=text(count_text("{name}", "{n}")),
     )
 
 

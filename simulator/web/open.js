@@ -415,8 +415,8 @@
       panel.conflict.replaceChildren(
         make("p", {}, make("b", {}, label("conflict", { who: theirs ? who(theirs) : "?" }))),
         ...rows.map(([field, { now }]) => make("dl", {},
-          make("dt", {}, `${label(field)}: ${label("theirs")}`), make("dd", {}, text(field, value(theirs, field))),
-          make("dt", {}, `${label(field)}: ${label("mine")}`), make("dd", {}, text(field, now)))),
+          make("dt", {}, label("field", { name: label(field), text: label("theirs") })), make("dd", {}, text(field, value(theirs, field))),
+          make("dt", {}, label("field", { name: label(field), text: label("mine") })), make("dd", {}, text(field, now)))),
         make("p", { class: "work-row" }, button("keep_theirs", () => settle(false)), button("write_mine", () => settle(true))));
       panel.conflict.hidden = false;
       panel.tell("unsaved", label("nothing_overwritten"));
@@ -501,7 +501,8 @@
     bar.at.textContent = label("judged", { n: judged, of: list.length }) + (here ? ` · ${label("here", { n: here })}` : "");
     bar.name.textContent = localStorage.getItem(store.name) || label("no_name");
     const decided = state.decision.verdict;
-    bar.decision.replaceChildren(label("decision"), decided ? `: ${titleOf("decision", decided)}` : "", key("d"));
+    bar.decision.replaceChildren(
+      decided ? label("field", { name: label("decision"), text: titleOf("decision", decided) }) : label("decision"), key("d"));
     for (const { element, at } of list) if (element) element.classList.toggle("work-out", !fits(at));
   }
 

@@ -62,6 +62,7 @@ LABELS: Mapping[str, Message | str] = {
     "mine": _("yours"),
     "keep_theirs": _("Keep theirs"),
     "write_mine": _("Write yours"),
+    "field": _("{name}: {text}", name="{name}", text="{text}"),
     "empty": _("(empty)"),
     "yes": CHOICES["make_test"]["yes"],
     "no": CHOICES["make_test"]["no"],

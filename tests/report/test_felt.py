@@ -9,7 +9,9 @@ from tests.sample_runs import rehearsed, summed
 from tests.texts import said
 
 
-@pytest.mark.parametrize(("language", "words"), [("ja", "怒り 1、不満 1"), ("en", "angry 1, discontent 1")])
+@pytest.mark.parametrize(
+    ("language", "words"), [("ja", "怒り 1件、不満 1件"), ("en", "angry 1, discontent 1")]
+)
 def test_feelings_are_counted_in_words(language: Language, words: str) -> None:
     """By kind of customer and by question, the most discontent first; the last thing they felt counts."""
     results = rehearsed(language)

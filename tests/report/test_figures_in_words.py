@@ -85,7 +85,7 @@ def test_a_command_names_the_run_or_its_folder(page: str, named: str) -> None:
     ({"references": (("5.",), ("6.",)), "script": ("And then?",)}, 2, "Reference answer: 6."),
     ({"references": (("It is 5.",),), "script": ("And then?",)}, 2, ""),
     ({"label": "refund", "references": (("It is 5.",),)}, 1, "Reference answer: refund"),
-    ({"answerable": False}, 1, "Reference answer: say that it is not in the material"),
+    ({"answerable": False}, 1, "Reference answer: Say that it is not in the material"),
     ({"answerable": False}, 2, ""), ({"answerable": True}, 1, ""), ({}, 1, ""),
 ])  # fmt: skip
 def test_what_was_expected_stands_beside_an_answer(case: dict[str, Any], turn: int, expected: str) -> None:

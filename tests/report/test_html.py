@@ -259,7 +259,7 @@ def test_a_red_answer_stands_once_and_whole_beside_the_expected_one() -> None:
     assert answer in cards
     assert "Reference answer: It costs 4,800 yen." in cards
     unanswerable = red_cards({"references": (), "answerable": False}, answer)
-    assert "Reference answer: say that it is not in the material" in unanswerable
+    assert "Reference answer: Say that it is not in the material" in unanswerable
 
 
 def with_tools(tools: tuple[ToolCall, ...] | None) -> Results:

@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -62,6 +63,22 @@ def test_every_row_and_column_has_a_key_of_its_own(language: Language) -> None:
         assert sheet.columns[0].key == "key"
         for row in sheet.rows:
             assert set(row.cells) <= {column.key for column in sheet.columns[1:]}
+
+
+def test_the_scores_of_conversations_are_those_of_which_the_score_is_the_mean() -> None:
+    """Also where a judge graded the conversations as such."""
+    results = rehearsed()
+    score = next(iter(results.scores)).model_copy(update={"judge": "conversation", "value": 0.0})
+    wholes = tuple(
+        score.model_copy(update={"conversation": talk.id, "turn": len(talk.turns)})
+        for talk in results.conversations
+    )
+    changed = results.model_copy(update={"scores": (*results.scores, *wholes)})
+    rows = sheets("ja", changed)["conversations"].rows
+
+    assert fmean(row.cells["score"].number or 0 for row in rows) == pytest.approx(
+        100 * (summed(changed).scores.score or 0)
+    )
 
 
 def test_as_many_turns_as_there_are() -> None:
@@ -164,12 +181,16 @@ def test_a_sheet_knows_which_questions_were_asked_to_their_end() -> None:
 def test_a_later_turn_says_which_question_it_belongs_to(language: Language, turn: str) -> None:
     """A line like "yes but I need more" says nothing by itself; first lines stand as they are."""
     talks = rehearsed(language).conversations
-    asked = [row.cells["question"].text for row in sheets(language)["review"].rows]
+    rows = sheets(language)["review"].rows
+    asked = [row.cells["question"].text for row in rows]
 
     for talk in talks:
         assert talk.turns[0].user in asked
         for later in talk.turns[1:2]:
             assert f"{talk.case.question}{turn}{later.user}" in asked
+            # The customer is still after the answer to the first question, as on the page.
+            [row] = [row for row in rows if row.cells["question"].text.endswith(f"{turn}{later.user}")]
+            assert row.cells["reference"].text == "\n".join(talk.case.references_at(1))
 
 
 def test_the_blind_worksheet_shows_no_score() -> None:

@@ -60,6 +60,8 @@ def test_damaged_rows_are_noted(server: SheetsServer) -> None:
     pushed(review())
     mari = server.person(KEY)
     mari.type(TITLE, at(server, "r1/b", "comment"), "=1/0")
+    # What people calculate in a column of their own is their own.
+    mari.type(TITLE, f"{letter(len(mari.rows(TITLE)[0]))}2", "=1/0")
     mari.type(TITLE, f"A{row_of(server, 'r1/c')}", "r1/a")
     mari.type(TITLE, f"{letter(column(server, 'comment'))}9", "鍵なし")
 

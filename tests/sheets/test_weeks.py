@@ -265,9 +265,13 @@ def test_the_second_week_shows_this_run_and_only_this_run(weeks: tuple[Week, Wee
         OPENING: "new", CANCEL: "fixed_again", MOVING: "reworded",
     }  # fmt: skip
     assert counted(second) == {
-        "closed": ("1", "佐藤 1"), "fixed_again": ("1", "鈴木 1"), "not_asked": ("1", "高橋 1"),
+        "closed": ("1", "佐藤 1件"), "fixed_again": ("1", "鈴木 1件"), "not_asked": ("1", "高橋 1件"),
     }  # fmt: skip
     assert {r.cells["run"] for r in rows(second)} == {SECOND}
+    # What needs review is above all that does not.
+    severities = [bool(r.cells.get("severity")) for r in rows(second)]
+    assert severities == sorted(severities, reverse=True)
+    assert len({*severities}) == 2
     waits, over = sorted(rows(second, "archive"), key=lambda r: r.cells["outcome"])
     assert (waits.cells["subject"], waits.cells["outcome"], waits.cells["assignee"]) == (
         PHONE, "not_asked", "高橋",
@@ -295,7 +299,7 @@ def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> No
     report(team, SECOND, WEEK_1[0])
     second = Week(team.edited())
     assert states(second) == {FEE: "again"}
-    assert counted(second)["not_asked"] == ("3", "佐藤 1 · 鈴木 1 · 高橋 1")
+    assert counted(second)["not_asked"] == ("3", "佐藤 1件 · 鈴木 1件 · 高橋 1件")
 
     report(team, THIRD, *WEEK_1)
     third = Week(team.edited())
@@ -338,7 +342,7 @@ def test_what_is_over_and_comes_back_has_its_words(weeks: tuple[Week, Week, Week
     assert states(third) == {FEE: "back"}
     back = row(third, FEE).cells
     assert (back["comment"], back["assignee"], back["since"]) == ("値段表が古い", "佐藤", FIRST)
-    assert counted(third)["closed"] == ("4", "担当者なし 1 · 佐藤 1 · 鈴木 1 · 高橋 1")
+    assert counted(third)["closed"] == ("4", "担当者なし 1件 · 佐藤 1件 · 鈴木 1件 · 高橋 1件")
     outcome = {r.cells["subject"]: r.cells["outcome"] for r in rows(third, "archive")}
     assert outcome == {FEE: "back"} | dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "right")
 
