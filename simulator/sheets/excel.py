@@ -26,6 +26,7 @@ from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 from simulator.cases.row import WorksheetRow
 from simulator.cases.workbooks import open_workbook, read_worksheets
@@ -133,10 +134,19 @@ def save(
 
 def newest_first(folders: Iterable[Path]) -> list[Path]:
     """The workbooks in these folders, the last one saved first; of two at one time that of the later run."""
-    paths = [path for folder in folders for path in folder.glob("report*.xlsx") if path.is_file()]
+    paths = [path for folder in folders for path in folder.glob("*.xlsx") if _is_ours(path)]
     return sorted(
         paths, key=lambda path: (path.stat().st_mtime // _SECONDS, path.parent.name, path.stem), reverse=True
     )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether it is a workbook of a report: people rename them, and keep tables of their own beside them."""
+    if path.name.startswith("report"):
+        return path.is_file()
+    with suppress(OSError, BadZipFile, KeyError), ZipFile(path) as parts:
+        return b"rehearsal_" in parts.read("xl/workbook.xml")
+    return False
 
 
 def _newest(folder: Path, names: Sequence[str] = ()) -> _Workbook | None:

@@ -182,7 +182,7 @@ def test_a_log_with_two_answers_of_forty_reaches_no_target(command: Command) -> 
         assert done.json["reasons"][0] == (
             "2 of 40 grades of Overall (not answered in the log 38), on 2 of 40 questions (90 % required)"
         )
-    assert "試行：「総合」の採点は40件中2件（記録に回答なし 38）" in lead.replace("\\", "")
+    assert "試行：「総合」の採点は40件中2件（記録に回答なし38件）" in lead.replace("\\", "")
 
 
 def test_undecided_turns_decide_nothing(command: Command) -> None:

@@ -99,6 +99,10 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
     assert third.name == "report-3.xlsx"
     assert theirs(third) == theirs(second) != theirs(first)
     assert reports(run_file) == ["report-2.xlsx", "report-3.xlsx", "report.xlsx"]
+    # Under another name it is still theirs; a table of their own beside it is none of ours.
+    third.rename(run_file.with_name("確認済み.xlsx"))
+    openpyxl.Workbook().save(run_file.with_name("集計.xlsx"))
+    assert theirs(excel.save(SHEETS, run_file)) == theirs(run_file.with_name("確認済み.xlsx"))
 
 
 def test_rows_that_are_no_longer_there(run_file: Path) -> None:
@@ -193,34 +197,28 @@ def test_columns_without_their_names(run_file: Path) -> None:
     assert (cells["judge_is"], cells["comment"]) == ("wrong", "資料にあります")
 
 
-def test_a_column_that_a_program_inserted(run_file: Path) -> None:
-    """It moves cells, and leaves the names of the headers behind: the headings count."""
+@pytest.mark.parametrize("deed", ["inserted", "deleted"])
+def test_a_column_that_a_program_inserted_or_deleted(run_file: Path, deed: str) -> None:
+    """It moves cells, and leaves the names of the headers behind: the headings count, and what is gone is."""
     path = run_file.with_name("report.xlsx")
-    with Person(path) as person:
-        sheet = person.book["確認"]
-        person.type("確認", 4, "採点への意見", "採点が誤り")
-        key = str(sheet.cell(4, 1).value)
-        place = next(cell.column for cell in sheet[1] if cell.value == "採点への意見")
-        sheet.insert_cols(place)
-        sheet.cell(1, place, "社内メモ")
-        sheet.cell(4, place, "至急")
+    with Person(path, moves_names=False) as person:
+        for column, value in {
+            "採点への意見": "採点が誤り",
+            "コメント": "資料にあります",
+            "担当者": "佐藤",
+        }.items():
+            person.type("確認", 4, column, value)
+        key = str(person.book["確認"].cell(4, 1).value)
+        if deed == "inserted":
+            person.insert_column("確認", "採点への意見", "社内メモ")
+            person.type("確認", 4, "社内メモ", "至急")
+        else:
+            person.delete_column("確認", "採点への意見")
 
     cells = by_key(path, "review")[key].cells
-    assert (cells["judge_is"], cells["other.社内メモ"]) == ("wrong", "至急")
-
-
-def test_a_column_that_a_program_deleted(run_file: Path) -> None:
-    """What stood in the columns behind it is read by their headings, and nothing for what is gone."""
-    path = run_file.with_name("report.xlsx")
-    with Person(path) as person:
-        sheet = person.book["確認"]
-        person.type("確認", 4, "コメント", "資料にあります")
-        person.type("確認", 4, "担当者", "佐藤")
-        key = str(sheet.cell(4, 1).value)
-        sheet.delete_cols(next(cell.column for cell in sheet[1] if cell.value == "採点への意見"))
-
-    cells = by_key(path, "review")[key].cells
-    assert (cells.get("judge_is"), cells["assignee"], cells["comment"]) == (None, "佐藤", "資料にあります")
+    expected = ("wrong", "至急") if deed == "inserted" else (None, None)
+    assert (cells.get("judge_is"), cells.get("other.社内メモ")) == expected
+    assert (cells["assignee"], cells["comment"]) == ("佐藤", "資料にあります")
 
 
 def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
