@@ -370,10 +370,10 @@ def play(
         check_prices(settings, estimate.high)
         return estimate
     check_folder(settings.runs)
-    from simulator.api.team_words import carry_words, read_earlier_words  # the reports
+    from simulator.api import team_words  # the reports
 
     if settings.to:
-        read_earlier_words(settings)
+        team_words.read_earlier_words(settings)
     if not plan:
         return _finish_empty(open_file(), settings)
     announce(context, unfinished)
@@ -393,7 +393,7 @@ def play(
         with progress_on_stderr(plan, context) as progress, stdout_to_stderr():
             work = perform(context, plan, opening, progress, preparation, new_runner, _ask_after_run)
             path, stopped = asyncio.run(work)
-        carry_words(path)
+        team_words.carry_words(path)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise

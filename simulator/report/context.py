@@ -217,7 +217,7 @@ class ReportContext:
     def words(self, conversation: str, turn: int) -> tuple[Text, ...]:
         """What people say of a turn: in which run it was disputed, and what the team wrote of it."""
         red, said = self.red.get((conversation, turn)), self.said.get((conversation, turn))
-        is_inherited = red and red.dispute and red.dispute.dispute.run != self.results.run.id
+        is_inherited = said is None or said.judge_is != "wrong"
         lines = (
             dispute_text(red.dispute) if red and red.dispute and is_inherited else None,
             said and words_text(said),

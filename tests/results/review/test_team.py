@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from simulator import open_run
+from simulator.api.outputs import RunOutputs
 from simulator.cli.app import main
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, Results
@@ -300,6 +301,8 @@ def test_what_the_team_wrote_counts_for_the_run_that_follows(
     assert said == dict.fromkeys(places, ("wrong", by))
     disputed = [red.dispute.dispute for red in figures(results).red.answers if red.dispute]
     assert {dispute.run for dispute in disputed} == {first.run.id}
+    context = RunOutputs(find_run("latest", Path("runs")), stored_settings(results.run.settings)).context
+    assert [len(context.words(*turn)) for turn in places] == [1] * len(places)
     if place == "page":
         assert {"採点が誤り", "料金が古い"} <= {*server.person(KEY).rows("確認")[row_of(server, row) - 1]}
 
