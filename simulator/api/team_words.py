@@ -26,7 +26,7 @@ from simulator.sheets.excel import newest_first, read_edited
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import replaced_line
-from simulator.sheets.model import COLUMNS
+from simulator.sheets.model import COLUMNS, RED, question_of
 from simulator.storage.results import report_language, run_of
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.schema import snapshot
@@ -53,26 +53,44 @@ def read_earlier_words(settings: Settings) -> None:
 
 
 def carry_words(path: Path) -> None:
-    """Writes into a run what the team said of the same answers when they were last given, with its history.
+    """Writes into a run what the team said of its answers when they were last given, with the history of it.
 
     So its page, sheet and workbook know it, wherever it was said. What was said of a mark goes only to turns
-    with the same mark.
+    with the same mark. Another wrong answer to a question takes over what was said of one that has just gone,
+    but for what was said of its mark.
     """
     runs, results = path.resolve().parent.parent, read_run(path)
     rows, words = _answers(results), dict[Place, Sequence[HumanVerdict]]()
+    left = dict(rows)
+    # The questions of wrong answers, until the last run that asked them is found.
+    questions = {question_of(key) for key in rows if key.endswith(RED)}
     names = run_ids(runs)
     for earlier in reversed(names[: names.index(results.run.id)][-LAST:]):
         with contextlib.suppress(RehearsalError):  # damaged
             said = all_words(runs / earlier / RUN_FILE)
-            answers = _answers(read_run(runs / earlier / RUN_FILE)) if said else {}
-            for key in answers.keys() & rows.keys():
-                # Those with the row's mark first: only of them it was said whether it is right.
-                marked = sorted(answers[key], key=lambda place: not answers[key][place])
-                if history := next((said[place] for place in marked if place in said), None):
-                    unmarked = [row.model_copy(update={"judge_is": None, "red": None}) for row in history]
-                    words |= {at: history if mark else unmarked for at, mark in rows.pop(key).items()}
+            answers = _answers(read_run(runs / earlier / RUN_FILE)) if said or questions else {}
+            # Those with the row's mark first: only of them it was said whether it is right.
+            histories = {
+                key: next(said[at] for at in sorted(turns, key=turns.__getitem__, reverse=True) if at in said)
+                for key, turns in answers.items()
+                if said.keys() & turns.keys()
+            }
+            for key in histories.keys() & left.keys():
+                unmarked = _of_another(histories[key])
+                words |= {at: histories[key] if mark else unmarked for at, mark in left.pop(key).items()}
+            asked = questions & set(map(question_of, answers))
+            gone = {question_of(key): key for key in histories.keys() - rows.keys() if key.endswith(RED)}
+            for key in [key for key in left if key.endswith(RED) and key not in answers]:
+                if question_of(key) in asked and (before := gone.pop(question_of(key), None)):
+                    words |= dict.fromkeys(left.pop(key), _of_another(histories[before]))
+            questions -= asked
     if words:
         carry(path, words)
+
+
+def _of_another(history: Sequence[HumanVerdict]) -> list[HumanVerdict]:
+    """What was said of an answer, for one without its mark."""
+    return [row.model_copy(update={"judge_is": None, "red": None}) for row in history]
 
 
 def _answers(results: Results) -> dict[str, dict[Place, bool]]:

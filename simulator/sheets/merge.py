@@ -347,7 +347,7 @@ class _Merging:
                     yield row if is_new else _unapproved(row)
                 continue
             is_there = state == "again"
-            newer = [*self._newer(row, before)] if is_there else []
+            newer = [*self._newer(row, before)]
             words = {
                 key: cell_of(column, before.cells.get(key, ""))
                 for key, column in self.columns.items()

@@ -244,7 +244,7 @@ def test_a_blind_grade_takes_the_place_of_the_one_that_was_seen(path: Path) -> N
         save_blind_grade(path, blind, (4, "no"))
 
     assert set(read_news(path).verdicts) == {other, better}
-    assert (rows(path), all_words(path)) == (4, False)
+    assert (rows(path), all_words(path)) == (4, {})
     say(path, comment=("", "x"))
     assert all_words(path)
 

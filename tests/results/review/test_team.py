@@ -307,6 +307,24 @@ def test_what_the_team_wrote_counts_for_the_run_that_follows(
         assert {"採点が誤り", "料金が古い"} <= {*server.person(KEY).rows("確認")[row_of(server, row) - 1]}
 
 
+def test_words_go_on_with_a_wrong_answer_in_other_words(run: Any) -> None:
+    """But for what was said of the mark; not once the question was answered rightly."""
+    Path("bot.py").write_text("def answer(question):\n    return open('said.txt').read()\n", encoding="utf-8")
+    Path("one.csv").write_text("question,reference\n送料はいくらですか,送料は550円です。\n", encoding="utf-8")
+    asked = [*ASKED, "--adapter", "bot.py:answer", "--cases", "one.csv"]
+    said = []
+    for answer in ("送料は8,000円です。", "存じません。", "送料は550円です。", "送料は9,000円です。"):
+        Path("said.txt").write_text(answer, encoding="utf-8")
+        assert run(*asked).code == 0
+        said.append([(v.judge_is, v.assignee, v.reviewer) for v in open_run().verdicts])
+        if not said[-1]:
+            changes = {"judge_is": Edit(None, "right"), "assignee": Edit("", "佐藤")}
+            [talk] = open_run().conversations
+            save_words(find_run("latest", Path("runs")), {(talk.id, 1): True}, changes, "森", red=True)
+
+    assert said == [[], [(None, "佐藤", "森")], [], []]
+
+
 def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
     """By the rows' keys, in a workbook that is sorted and has a column more before."""
     with Person(path) as person:
