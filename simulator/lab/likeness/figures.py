@@ -65,6 +65,13 @@ class Reference(NamedTuple):
     sources: tuple[str, ...] = ()
 
 
+class Spread(NamedTuple):
+    """How lines differ, those of one desk's and those of the desks together, and its inverse with a ridge."""
+
+    scatter: Matrix
+    inverse: Matrix
+
+
 class Likeness(Value):
     """How closely the customers of a language resemble real ones; without a `composite` (0..100) if too few.
 
@@ -95,11 +102,10 @@ class Likeness(Value):
 
 
 def like_a_person(
-    ours: People, centre: Matrix, reference: Reference, random: np.random.Generator, repeats: int
+    ours: People, centre: Matrix, spread: Spread, random: np.random.Generator, repeats: int
 ) -> Matrix:
     """Of each line how often it counts as a person's (0..1), in so many cross-validations."""
-    scatter = reference.within + reference.between
-    inverse = np.linalg.inv(scatter + np.diag(_RIDGE * np.diag(scatter) + 1e-4))
+    scatter, inverse = spread
     apart = ours.rows - centre
     numbers, places = np.unique(ours.talks, return_inverse=True)
     hits = np.zeros(len(apart))
@@ -133,14 +139,16 @@ def likeness(ours: People, reference: Reference, language: Language) -> Likeness
         return result
     random = np.random.default_rng(SEED)
     middle = np.average(reference.means, axis=0, weights=reference.weights)
-    by_line = like_a_person(ours, middle, reference, random, REPEATS)
+    scatter = reference.within + reference.between
+    spread = Spread(scatter, np.linalg.inv(scatter + np.diag(_RIDGE * np.diag(scatter) + 1e-4)))
+    by_line = like_a_person(ours, middle, spread, random, REPEATS)
     shares, resamples = reference.weights / reference.weights.sum(), []
     for _resample in range(RESAMPLES):
         desks = random.integers(len(reference.means), size=len(reference.means))
         centre = np.average(reference.means[desks], axis=0, weights=reference.weights[desks])
         centre = centre + reference.means[random.choice(len(shares), p=shares)] - middle
         again = ours.at(np.concatenate([talks[at] for at in random.integers(len(talks), size=len(talks))]))
-        resamples.append(float(like_a_person(again, centre, reference, random, 1).mean()))
+        resamples.append(float(like_a_person(again, centre, spread, random, 1).mean()))
     composite, reach = 100 * float(by_line.mean()), 196 * stdev(resamples)
     interval = (max(0.0, composite - reach), min(100.0, composite + reach))
     return result.model_copy(
