@@ -168,7 +168,7 @@ def _row(context: ReportContext, key: str, **values: Content) -> SheetRow:
 def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[str]]:
     """The questions that this run asked, with every answer graded, and those of them that need review.
 
-    Of a question that was followed up in a further turn `LATER` stands behind another one of the same.
+    Those that were followed up in a further turn are there a second time, with `LATER` behind them.
     """
     results, primary = context.results, context.summary.scores.primary
     graded, failed = set[str](), set[str]()
@@ -176,7 +176,7 @@ def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[
         if score.state != "skipped":
             (graded if score.value is not None else failed).add(score.conversation)
     red = {place[0] for place in context.red}
-    asked, unsure, marked = set[str](), set[str](), set[str]()
+    asked, followed_up, unsure, marked = (set[str]() for _set in range(4))
     for conversation in results.conversations:
         question = question_key(conversation.case)
         # A conversation that broke off, or without a grade, does not show that an answer is right now.
@@ -184,10 +184,11 @@ def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[
         complete &= conversation.ended in COMPLETE
         (asked if complete else unsure).add(question)
         if complete and len(conversation.turns) > 1:
-            asked.add(f"{question}{LATER}")
+            followed_up.add(question)
         if conversation.id in red:
             marked.add(question)
-    return frozenset(asked - unsure), frozenset(marked)
+    asked -= unsure
+    return frozenset(asked | {f"{question}{LATER}" for question in asked & followed_up}), frozenset(marked)
 
 
 # --- Summary ---

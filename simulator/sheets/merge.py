@@ -431,7 +431,7 @@ class _Merging:
             return "earlier" if goes else None
         # A wrong answer to a follow-up says nothing where nobody followed up.
         asked = {f"{name}{LATER}" for name in questions} if LATER in row.key else questions
-        if questions and asked | questions <= self.sheet.asked:
+        if questions and asked <= self.sheet.asked:
             return "changed" if questions & self.sheet.red else "right"
         is_open = questions and (_is_red(row) or self._is_filled_in(row))
         return "not_asked" if is_open and row.cells.get("status") not in _CLOSED else "team"

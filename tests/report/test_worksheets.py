@@ -157,10 +157,15 @@ def test_of_answers_that_need_no_review_the_worst_twenty_stand_below(good: int, 
 def test_a_sheet_knows_which_questions_were_asked_to_their_end() -> None:
     """With every answer graded; what broke off, or has no grade, shows no answer to be right."""
     grades = {"one": [1.0], "two": [1.0, 0.4], "cut": [1.0, 1.0], "lost": [1.0, 1.0], "failed": [1.0, 1.0]}
-    run = a_result({(case, "calm", 1): values for case, values in grades.items()})
+    grades |= {"half": [1.0, 1.0]}
+    run = a_result(
+        {(case, "calm", 1): values for case, values in grades.items()} | {("half", "angry", 1): [1.0]}
+    )
     keys = {talk.case.id: question_key(talk.case) for talk in run.conversations}
     talks = [
-        talk.model_copy(update={"ended": Ended.BUDGET}) if talk.case.id == "cut" else talk
+        talk.model_copy(update={"ended": Ended.BUDGET})
+        if talk.case.id == "cut" or (talk.case.id, talk.persona) == ("half", "angry")
+        else talk
         for talk in run.conversations
     ]
     lost = {"state": "failed", "value": None, "raw": None}
