@@ -70,7 +70,7 @@ def test_a_run_is_returned_with_its_figures(capfd: pytest.CaptureFixture[str], t
     assert len(result.to_frame()) == sum(len(each.turns) for each in result.conversations)
     assert result.as_dict()["score"] == pytest.approx(result.score, abs=1e-4)
     assert result.reasons == result.as_dict()["reasons"]
-    assert repr(result).endswith(f"score={result.score}, passed=False, red={len(result.red)})")
+    assert repr(result).endswith(f"score={result.score}, passed=False, red={len(result.red)}, trial=True)")
     for suffix in (".html", ".md", ".json", ".csv", ".xlsx", ".xml"):
         assert result.report(tmp_path / f"r{suffix}").stat().st_size > 500
     with pytest.raises(InputError, match=r"kind of report: '\.pdf'"):
@@ -253,6 +253,7 @@ def test_every_public_call_is_tried_here() -> None:
             "columns: referense. Did you mean reference",
         ),
         ({"cases": []}, "the list of cases is empty"),
+        ({"cases": 5}, "cases is int, not a file or a list"),
         ({"offline": False, "target": 80}, "without a key or an endpoint"),
         ({"bot": 3}, "bot is int, not a function"),
         ({"cases": [3]}, "row 1: not an object"),
@@ -263,8 +264,10 @@ def test_every_public_call_is_tried_here() -> None:
 )
 def test_a_mistake_is_one_sentence(flags: dict[str, Any], said: str) -> None:
     """The line that the command would print."""
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=said) as met:
         rehearse(**({"bot": answer} | OPTIONS | flags))
+
+    assert met.value.__context__ is None  # else a traceback shows another error first
 
 
 def test_a_message_names_the_program_as_python_finds_it(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:

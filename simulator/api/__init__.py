@@ -97,6 +97,11 @@ class RunResults:
         return self._context.gate.passed
 
     @property
+    def trial(self) -> bool:
+        """Whether no model graded: then score and verdict say nothing about the bot."""
+        return self._context.summary.trial
+
+    @property
     def reasons(self) -> list[str]:
         """What keeps the run from passing, in English, most serious first; empty if it passed."""
         return self._context.reasons
@@ -145,10 +150,9 @@ class RunResults:
         return self._outputs.notebook()
 
     def __repr__(self) -> str:
-        """Score, verdict and the number of answers that need review."""
-        return (
-            f"RunResults({str(self.path)!r}, score={self.score}, passed={self.passed}, red={len(self.red)})"
-        )
+        """Score, verdict and the number of answers that need review, and whether it is a trial."""
+        figures = f"score={self.score}, passed={self.passed}, red={len(self.red)}"
+        return f"RunResults({str(self.path)!r}, {figures}{', trial=True' if self.trial else ''})"
 
 
 RunName: TypeAlias = RunResults | str | Path
@@ -166,13 +170,9 @@ def _quiet(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
             return function(*args, **options)
 
     def called(*args: Given.args, **options: Given.kwargs) -> Returned:
-        import asyncio  # a page of help waits for nothing
-
         plugins.offer()
         called_from_python(FOLDER)
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
+        if not _is_loop_running():
             return quiet(*args, **options)
         from concurrent.futures import ThreadPoolExecutor
 
@@ -180,6 +180,16 @@ def _quiet(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
             return thread.submit(quiet, *args, **options).result()
 
     return update_wrapper(called, function)
+
+
+def _is_loop_running() -> bool:
+    import asyncio  # a page of help waits for nothing
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 @_quiet

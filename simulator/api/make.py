@@ -1,6 +1,6 @@
 """Makes a run from its settings: a new one (api/run.py), or the rest of one (api/resume.py)."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +75,9 @@ def _listed(cases: Any) -> CaseObjects:
     """Cases that a program has, one for each row: a text alone is a question."""
     if hasattr(cases, "to_dict") and hasattr(cases, "notna"):  # pandas; an empty cell is no value
         cases = cases.astype(object).where(cases.notna(), None).to_dict("records")
-    alone = isinstance(cases, Mapping | Case)
-    rows = (cases,) if alone else cases
+    rows = (cases,) if isinstance(cases, Mapping | Case) else cases
+    if not isinstance(rows, Iterable):
+        raise InputError(_("cases is {type}, not a file or a list of cases.", type=type(cases).__name__))
     return tuple({"question": row} if isinstance(row, str) else row for row in rows)
 
 
