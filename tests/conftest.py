@@ -33,6 +33,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # Nobody outside is asked, so nobody is trusted: to read a hundred authorities takes each client 10 ms.
 os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+# NLTK brings a package with which openpyxl reads XML slowly: whoever installs the program does not have it.
+os.environ["OPENPYXL_DEFUSEDXML"] = "False"
 # Each run is a SQLite file, and on a disk each of its commits waits for the disk: in memory all goes faster.
 _MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder in it that only this user can read
 if _MEMORY.is_dir() and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC and disk_usage(_MEMORY).free > 2e9:

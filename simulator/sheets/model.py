@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import product
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 from unicodedata import normalize
@@ -252,6 +252,7 @@ class Layout:
 _ENDING = re.compile("[。.!\ufe0f\U0001f3fb-\U0001f3ff]+$")
 
 
+@lru_cache(1_024)
 def folded(title: str) -> str:
     """A title in NFKC, lower case and with single spaces: people change these by accident.
 

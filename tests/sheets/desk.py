@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 
 from simulator.sheets import excel
@@ -30,10 +29,23 @@ FIRST, SECOND, THIRD = (
 
 
 class Workbook:
-    """A workbook, which every report writes anew, and a person at it."""
+    """A workbook, which every report writes anew, and a person at it, who saves it before it is read."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder
+        self._person: Person | None = None
+
+    @property
+    def person(self) -> Person:
+        """Who has the workbook open."""
+        self._person = self._person or Person(self.path)
+        return self._person
+
+    def save(self) -> None:
+        """Saves what was typed since the last time."""
+        if self._person:
+            self._person.book.save(self.path)
+            self._person = None
 
     def report(self, *sheets: Worksheet, run: str = FIRST) -> str:
         """Writes the worksheets of a run, each of which has a folder; what is said of it."""
@@ -41,12 +53,14 @@ class Workbook:
         self.run_file.parent.mkdir(exist_ok=True)
         self.run_file.touch()
         earlier = sorted(folder for folder in self.folder.iterdir() if folder.name < run)
+        self.save()
         with redirect_stderr(io.StringIO()) as said:
             self.path = excel.save(sheets, self.run_file, earlier=earlier)
         return said.getvalue()
 
     def edited(self) -> EditedSheets:
         """What is read back."""
+        self.save()
         return read_edited(self.path)
 
     def type(self, row: int, column: str, value: Any, tab: str = TITLE) -> None:
@@ -55,56 +69,48 @@ class Workbook:
 
     def fill(self, row: int, values: Mapping[str, Any], tab: str) -> None:
         """Types into several cells of a row, by the titles of columns."""
-        with Person(self.path) as person:
-            for column, value in values.items():
-                person.type(tab, row, column, value)
+        for column, value in values.items():
+            self.person.type(tab, row, column, value)
 
     def sort(self, column: str, tab: str = TITLE) -> None:
         """Sorts the rows, the last first."""
-        with Person(self.path) as person:
-            place = person.place(tab, column) - 1
-            person.sort(tab, lambda values: tuple(-ord(c) for c in str(values[place])))
+        place = self.person.place(tab, column) - 1
+        self.person.sort(tab, lambda values: tuple(-ord(c) for c in str(values[place])))
 
     def delete_row(self, row: int, tab: str) -> None:
         """Deletes a row."""
-        with Person(self.path) as person:
-            person.delete_row(tab, row)
+        self.person.delete_row(tab, row)
 
     def rename(self, column: str, title: str, tab: str = TITLE) -> None:
         """Gives a column another heading."""
-        with Person(self.path) as person:
-            person.rename(tab, column, title)
+        self.person.rename(tab, column, title)
 
     def insert_column(self, before: str, title: str, tab: str = TITLE) -> None:
         """Adds a column of one's own."""
-        with Person(self.path) as person:
-            person.insert_column(tab, before, title)
+        self.person.insert_column(tab, before, title)
 
     def delete_column(self, column: str, tab: str = TITLE) -> None:
         """Deletes a column."""
-        with Person(self.path) as person:
-            person.delete_column(tab, column)
+        self.person.delete_column(tab, column)
 
     def add_sheet(self, title: str) -> None:
         """Adds a worksheet of one's own."""
-        with Person(self.path) as person:
-            person.add_sheet(TITLE, title)
+        self.person.add_sheet(TITLE, title)
 
     def led_to(self, row: int, column: str, tab: str = TITLE) -> tuple[str, int]:
         """The worksheet and the row to which the link in a cell leads."""
-        with Person(self.path) as person:
-            cell = person.book[tab].cell(row, person.place(tab, column))
-            name = person.book.defined_names[cell.hyperlink.location]
-            [(title, place)] = name.destinations
-            return title, int(place.rpartition("$")[2])
+        book = self.person.book
+        cell = book[tab].cell(row, self.person.place(tab, column))
+        [(title, place)] = book.defined_names[cell.hyperlink.location].destinations
+        return title, int(place.rpartition("$")[2])
 
     def headings(self) -> list[str]:
         """The titles of the columns as they stand."""
-        return [str(cell.value) for cell in openpyxl.load_workbook(self.path)[TITLE][1]]
+        return [str(cell.value) for cell in self.person.book[TITLE][1]]
 
     def has_sheet(self, title: str) -> bool:
         """Whether the workbook has a worksheet."""
-        return title in openpyxl.load_workbook(self.path).sheetnames
+        return title in self.person.book.sheetnames
 
 
 class GoogleSheet:

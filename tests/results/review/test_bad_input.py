@@ -30,6 +30,8 @@ class Week:
 
     def report(self) -> Done:
         """Makes the report, in place or as the next workbook."""
+        if isinstance(self.desk, Workbook):
+            self.desk.save()
         done = self.run("report", "latest", "--to", *self._where())
         if isinstance(self.desk, Workbook):
             self.desk.path = newest_first(Path("runs").iterdir())[0]
@@ -37,7 +39,10 @@ class Week:
 
     def review(self) -> Done:
         """Reads what people wrote."""
-        source = str(self.desk.path) if isinstance(self.desk, Workbook) else f"sheet:{KEY}"
+        source = f"sheet:{KEY}"
+        if isinstance(self.desk, Workbook):
+            self.desk.save()
+            source = str(self.desk.path)
         return self.run("review", "latest", "--from", source)
 
     def _where(self) -> tuple[str, ...]:
@@ -102,9 +107,8 @@ def test_without_its_keys_a_worksheet_is_one_line(week: Week) -> None:
 def test_a_workbook_that_somebody_protected_is_read(week: Week) -> None:
     """Its words are taken, and the next one has them."""
     assert isinstance(week.desk, Workbook)
-    with Person(week.desk.path) as person:
-        person.book[TAB].protection.sheet = True
-        person.book[TAB].protection.password = "x"
+    protection = week.desk.person.book[TAB].protection
+    protection.sheet, protection.password = True, "x"
     week.report()
 
     assert week.desk.path.name == "report-2.xlsx"
