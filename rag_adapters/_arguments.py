@@ -64,7 +64,9 @@ class Pieces:
         text, rest = "".join(self._words), self._rest
         if isinstance(rest, list):
             rest = {"passages": rest}
-        if isinstance(rest, Mapping) and not any(key in rest for key in returned.ANSWER_KEYS):
+        is_more = isinstance(rest, Mapping) and rest.keys().isdisjoint(returned.ANSWER_KEYS)
+        # Without any words, what shows nothing either is something else, which `answer_of` names.
+        if is_more and (text or not rest.keys().isdisjoint((*returned.PASSAGE_KEYS, *returned.TOOL_KEYS))):
             rest = {**rest, "answer": text}
         answer = Answer(text=text, shows_passages=False) if rest is None else returned.answer_of(rest)
         return answer.model_copy(update={"first_token_seconds": self._first})

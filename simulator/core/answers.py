@@ -156,8 +156,11 @@ def shown_tools(fields: Mapping[Any, Any]) -> tuple[ToolCall, ...] | None:
 
 def text_of(value: Any) -> str:
     """A text, or a message object's own."""
-    # Messages of LangChain and of OpenAI's client.
-    content = joined(value.content) if hasattr(value, "content") else value
+    # Messages of LangChain and of OpenAI's client; or the parts of one, each with its type.
+    is_parts = (
+        isinstance(value, list) and value and all(isinstance(p, Mapping) and "type" in p for p in value)
+    )
+    content = joined(value.content) if hasattr(value, "content") else joined(value) if is_parts else value
     if content is None:
         raise BotFailure("empty", _("the bot returned None in place of an answer"))
     if not isinstance(content, str):

@@ -24,17 +24,21 @@ MOST_CALLS = 1000
 LONGEST_NAME, LONGEST_TEXT, MOST_TEXT = 200, 4_000, 100_000
 CUT_MARK = " […]"
 
-_NAMES = ("name", "tool", "tool_name", "toolName")
-_ARGUMENTS = ("arguments", "args", "input", "tool_input", "parameters", "kwargs")
+_NAMES = ("name", "tool", "tool_name", "toolName", "function_name")
+_ARGUMENTS = ("arguments", "args", "input", "tool_input", "tool_args", "parameters", "kwargs", "tool_kwargs")
 _RESULTS = ("result", "output", "observation", "response")
 # What says that a function is offered, not called.
 _OFFERS = frozenset({"description", "input_schema", "inputSchema", "strict"})
 # A call within an object of its own: OpenAI, Gemini, Bedrock.
-_WRAPPED = ("function", "functionCall", "function_call", "toolUse", "tool_call")
+_WRAPPED = ("function", "functionCall", "function_call", "toolUse", "tool_call", "custom")
 _IDS = ("id", "tool_call_id", "tool_use_id", "toolUseId", "toolCallId", "call_id")
 # Parts of messages that are a call, and those that are a result.
 _CALLS = frozenset({"tool_use", "tool_call", "tool-call", "function_call", "toolUse", "functionCall"})
 _OUTCOMES = frozenset({"tool_result", "tool-result", "function_call_output", "tool_call_output"})
+# A result within an object of its own: Gemini, Bedrock.
+_WRAPPED_OUTCOMES = ("functionResponse", "toolResult")
+# Before the name of a tool, as the type of a part: Vercel.
+_TYPED = "tool-"
 
 
 def tool_calls_of(value: Any) -> tuple[ToolCall, ...]:
@@ -48,7 +52,7 @@ def tool_calls_of(value: Any) -> tuple[ToolCall, ...]:
         if isinstance(entry, (list, tuple)) and len(entry) == 2:
             calls.add(entry[0], result=entry[1])
         else:
-            calls.add(entry)
+            calls.part(entry)
     return calls.told()
 
 
@@ -78,7 +82,13 @@ def speaks_for_customer(message: Any) -> bool:
 
 
 def _is_outcome(part: Any) -> bool:
-    return _word(part, "type") in _OUTCOMES or isinstance(field(part, "functionResponse"), Mapping)
+    return _word(part, "type") in _OUTCOMES or _wrapped_outcome(part) is not None
+
+
+def _wrapped_outcome(part: Any) -> Mapping[str, Any] | None:
+    """The object of a part that is the result of a call."""
+    objects = (field(part, key) for key in _WRAPPED_OUTCOMES)
+    return next((inside for inside in objects if isinstance(inside, Mapping)), None)
 
 
 _CUSTOMER = frozenset({"user", "human", "customer"})
@@ -124,27 +134,27 @@ class _OpenCalls:
             self.result(id_, content, name)
             return
         if kind in _CALLS or kind in _OUTCOMES:
-            self._part(message)
+            self.part(message)
             return
         called = field(message, "tool_calls") or _of(field(message, "additional_kwargs"), "tool_calls")
         listed = called if isinstance(called, (list, tuple)) else []
         for call in (*listed, *filter(None, [field(message, "function_call")])):
             self.add(call)
         # The same calls stand among the parts of a message, too, where it is one of LangChain.
-        for part in content if isinstance(content, list) and not listed else ():
-            self._part(part)
-        for part in parts if isinstance(parts := field(message, "parts"), list) else ():
-            self._part(part)
+        parts = (content if not listed else (), field(message, "parts"))
+        for part in (part for held in parts if isinstance(held, list) for part in held):
+            kind = _word(part, "type")
+            if kind in _CALLS or kind.startswith(_TYPED) or _inside(part) is not part or _is_outcome(part):
+                self.part(part)
 
-    def _part(self, part: Any) -> None:
-        kind = _word(part, "type")
-        if isinstance(gave := field(part, "functionResponse"), Mapping):  # Gemini
-            self.result("", gave.get("response"), str(gave.get("name") or ""))
-        elif kind in _OUTCOMES:
-            content = next((v for key in ("content", *_RESULTS) if (v := field(part, key)) is not None), None)
-            self.result(_first(part, _IDS[1:]), content)
-        elif kind in _CALLS or _inside(part) is not part:
+    def part(self, part: Any) -> None:
+        """A call, or the result of one."""
+        if not _is_outcome(part):
             self.add(part)
+            return
+        outcome = _wrapped_outcome(part) or part
+        content = next((v for key in ("content", *_RESULTS) if (v := field(outcome, key)) is not None), None)
+        self.result(_first(outcome, _IDS[1:]), content, _first(outcome, _NAMES))
 
     def add(self, value: Any, result: Any = None) -> None:
         """A call in any form; anything else is none."""
@@ -157,9 +167,12 @@ class _OpenCalls:
             if value.strip():
                 self._calls.append(("", value.strip(), "", None if result is None else _text(result)))
             return
-        id_ = _first(value, ("call_id", *_IDS))
         inside = _inside(value)
-        name = next((v for key in _NAMES if isinstance(v := field(inside, key), str) and v.strip()), "")
+        id_ = next(filter(None, (_first(holder, ("call_id", *_IDS)) for holder in (value, inside))), "")
+        kind = _word(value, "type")
+        typed = kind.removeprefix(_TYPED) if kind.startswith(_TYPED) and kind not in _CALLS else ""
+        named = (field(inside, key) for key in _NAMES)
+        name = next((v for v in named if isinstance(v, str) and v.strip()), typed)
         arguments = next((v for key in _ARGUMENTS if (v := field(inside, key)) is not None), None)
         is_schema = isinstance(arguments, Mapping) and isinstance(arguments.get("properties"), Mapping)
         if not name or is_schema or any(field(inside, key) is not None for key in _OFFERS):

@@ -268,7 +268,7 @@ def _problem(error: ValidationError, *within: str) -> Message:
     value = first["input"]
     # Lists and objects are not quoted: they may be nested too deep for that.
     shown = type(value).__name__ if isinstance(value, (dict, list)) else repr(str(value)[:20])
-    problem = value_problem(first)  # type: ignore[arg-type]
+    problem = value_problem(first)
     if first["type"] == "missing":
         return _("{name}: {problem}", name=where, problem=problem)
     return _("{name}: {problem} (it was {value})", name=where, problem=problem, value=shown)

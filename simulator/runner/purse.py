@@ -50,7 +50,7 @@ class Purse:
                 return _(
                     "too little is left of the budget of {budget} USD for another conversation ({paid}, and"
                     " one costs about {one} USD)",
-                    budget=dollars(self._ledger.budget),
+                    budget=dollars(self._ledger.budget or 0.0),
                     paid=self._ledger.paid,
                     one=dollars(usual or 0.0),
                 )

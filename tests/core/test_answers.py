@@ -10,6 +10,7 @@ from simulator.core.errors import BotFailure
 from simulator.core.types import Answer, Passage, ToolCall
 
 ONE = (Passage(id="1", text="全国一律550円"),)
+PARTS = [{"type": "thinking", "thinking": "?"}, {"type": "text", "text": "550円"}]
 CALL = {"name": "refund", "arguments": {"order": "A-1"}, "result": "ok"}
 REFUND = ToolCall(name="refund", arguments='{"order": "A-1"}', result="ok")
 
@@ -23,6 +24,8 @@ REFUND = ToolCall(name="refund", arguments='{"order": "A-1"}', result="ok")
         ({"result": "550円", "source_documents": ["全国一律550円"]}, Answer(text="550円", passages=ONE)),
         ({"result": "x", "answer": "550円", "contexts": [], "documents": ["y"]}, Answer(text="550円")),
         ({"output": "550円"}, Answer(text="550円", shows_passages=False)),
+        ({"answer": PARTS}, Answer(text="550円", shows_passages=False)),
+        (PARTS, Answer(text="550円", shows_passages=False)),
         (SimpleNamespace(content=["55", {"text": "0円"}, 5]), Answer(text="550円", shows_passages=False)),
         (({}, [{"role": "user", "content": "?"}, {"role": "ai", "content": "550円"}], ONE),
          Answer(text="550円", passages=ONE)),

@@ -31,6 +31,9 @@ USER = {"role": "user", "content": "返金して"}
         {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": json.dumps(ORDER)},
         {"type": "tool-call", "toolCallId": "c1", "toolName": "refund", "args": ORDER},
         {"tool": "refund", "tool_input": ORDER},
+        {"type": "tool-refund", "toolCallId": "c1", "state": "input-available", "input": ORDER},
+        {"type": "custom", "id": "c1", "custom": {"name": "refund", "input": ORDER}},
+        {"tool_call_id": "c1", "tool_name": "refund", "tool_args": ORDER},
         SimpleNamespace(tool="refund", tool_input=ORDER),
         SimpleNamespace(id="c1", function=SimpleNamespace(name="refund", arguments=json.dumps(ORDER))),
     ],
@@ -52,6 +55,27 @@ def test_every_form_of_a_call_is_the_same_call(call: Any) -> None:
 def test_a_result_beside_the_call(call: Any) -> None:
     """As agents tell their steps."""
     assert tool_calls_of([call]) == (DONE,)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [
+            {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": ORDER},
+            {"type": "function_call_output", "call_id": "c1", "output": "done"},
+        ],
+        [
+            {"toolUse": {"toolUseId": "c1", "name": "refund", "input": ORDER}},
+            {"toolResult": {"toolUseId": "c1", "content": [{"text": "done"}]}},
+        ],
+    ],
+)
+def test_a_result_after_the_call(steps: Any) -> None:
+    """In the same list: of OpenAI's Responses, of Bedrock; and in the customer's name in a dialogue."""
+    said = [USER, {"role": "assistant", "content": steps[:1]}, {"role": "user", "content": steps[1:]}]
+
+    assert tool_calls_of(steps) == (DONE,)
+    assert tool_calls_in(said) == (DONE,)
 
 
 @pytest.mark.parametrize(

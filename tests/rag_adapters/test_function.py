@@ -152,6 +152,7 @@ async def test_what_a_function_may_return(returned: str, expected: Answer) -> No
         ("(None, [{'role': 'user', 'content': 'q'}], [])", "empty", "no entry of the assistant"),
         ("(None, 'text', [])", "empty", "no entry of the assistant"),
         ("(part for part in iter(lambda: 'a' * 2**20, ''))", "malformed", "longer than 8 MB"),
+        ("({'choices': []} for _ in 'ab')", "malformed", "it has the keys choices"),
     ],
 )
 async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -> None:
