@@ -75,7 +75,7 @@ def _listed(cases: Any) -> CaseObjects:
     """Cases that a program has, one for each row: a text alone is a question."""
     if hasattr(cases, "to_dict") and hasattr(cases, "notna"):  # pandas; an empty cell is no value
         cases = cases.astype(object).where(cases.notna(), None).to_dict("records")
-    rows = (cases,) if isinstance(cases, Mapping | Case) else cases
+    rows: Any = (cases,) if isinstance(cases, Mapping | Case) else cases
     if not isinstance(rows, Iterable):
         raise InputError(_("cases is {type}, not a file or a list of cases.", type=type(cases).__name__))
     return tuple({"question": row} if isinstance(row, str) else row for row in rows)
