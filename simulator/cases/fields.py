@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 # Each takes a verdict from the judge, all of them in one reply.
 _MOST_EXPECTED = 20
-_BULLET = re.compile(r"\A(?:[*•・●○]\s*|-\s+|[(（]?\d{1,2}[.)．）、]\s*(?=\D))")
+_BULLET = re.compile(r"\A(?:[*•・●○①-⑳]\s*|-\s+|[(（]?\d{1,2}[.)．）、]\s*(?=\D))")
 # In these columns of a table a line break separates items; in others it belongs to the text.
 _ONE_PER_LINE = frozenset(map(normalised, ("references", "ground_truths", "reference_answers")))
 _BARS, _BARS_AND_LINES = r"\|", r"[|｜\n]"

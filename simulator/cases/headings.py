@@ -167,15 +167,18 @@ def columns_by_field(values: Mapping[str, JsonValue], *, in_table: bool = False)
 _MISSING = frozenset(NAMES["words"]["missing"])
 # Of these fields such a word may be the value: a choice or a label "None".
 _ANY_WORD = frozenset({"choices", "label", "error"})
+_DASHES, _MAY_BE_DASHES = frozenset(NAMES["words"]["dashes"]), frozenset({"question", "answer", "answerable"})
 
 
 def is_missing(field: str, value: JsonValue, *, in_table: bool) -> bool:
     """Whether a field has no value: an empty one, or in a table a word that stands for a missing value.
 
-    "nan", "None", "#N/A", "null" and the like are what programs write into an empty cell.
+    "nan", "None", "#N/A", "null" and the like are what programs write into an empty cell, people a dash.
     """
-    if in_table and isinstance(value, str) and field not in _ANY_WORD and value.strip() in _MISSING:
-        return True
+    if in_table and isinstance(value, str) and field not in _ANY_WORD:
+        word = value.strip()
+        if word in _MISSING or (word in _DASHES and field not in _MAY_BE_DASHES):
+            return True
     return is_empty(value)
 
 

@@ -274,7 +274,7 @@ def test_documentation(tmp_path: Path, name: str) -> None:
     assert all(field_of(title) == field_of(column) for title, column in columns if title)
 
 
-@pytest.mark.parametrize("word", ["nan", "#N/A"])
+@pytest.mark.parametrize("word", ["nan", "#N/A", "－"])
 def test_a_word_for_a_missing_value_is_none(tmp_path: Path, word: str) -> None:
     """What pandas or Excel writes into an empty cell is no right answer, nor is a bare NaN of JSON."""
     table = saved(tmp_path, f"question,reference,goal\nFee?,{word},{word}\n")

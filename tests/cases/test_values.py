@@ -165,6 +165,7 @@ YES, NO = ("TRUE", "可", "○"), ("0", "回答不可", "×")
         # A script is written like other lists, what was answered as texts.
         ("台本", "はい|戸建てです\nはい", {"script": ("はい", "戸建てです", "はい")}),
         ("記録回答", "a|b", {"recorded": (Answer(text="a"), Answer(text="b"))}),
+        ("expect", "①税込\n・URL", {"expect": ("税込", "URL")}),
         ("expect", "|".join(map(str, range(20))), {"expect": tuple(map(str, range(20)))}),
         ("contexts", '["a", {"page_content": " b "}, {"text": ""}]', {"contexts": ("a", "b")}),
     ],
