@@ -15,20 +15,19 @@ second, so cases/workbooks.py imports this module where a workbook is opened.
 import io
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
-from functools import cache
 from typing import Any
 
 from openpyxl.cell.text import Text
 from openpyxl.chartsheet import Chartsheet
 from openpyxl.reader.excel import ExcelReader
-from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_MAX_SIZE
+from openpyxl.styles.numbers import BUILTIN_FORMATS
 from openpyxl.utils.datetime import to_excel
 from openpyxl.worksheet._reader import FORMULA_TAG, INLINE_STRING, MERGE_TAG, ROW_TAG, WorkSheetParser
 from openpyxl.worksheet.merge import MergeCells
-from openpyxl.xml.constants import SHARED_STRINGS, SHEET_MAIN_NS
-from openpyxl.xml.functions import iterparse
+from openpyxl.xml.constants import ARC_STYLE, SHARED_STRINGS, SHEET_MAIN_NS
+from openpyxl.xml.functions import fromstring, iterparse
 
 from simulator.cases.number_format import BUILT_IN, GENERAL, UnsupportedFormat, shown_number
 from simulator.cases.row import WorkbookSheet, WorksheetRow
@@ -45,22 +44,13 @@ def open_package(package: io.BytesIO) -> Any:
     """The workbook of openpyxl, of which no worksheet is read yet."""
     reader = _Reader(package, read_only=True, data_only=True, keep_links=False)
     reader.read()
+    reader.wb._cell_styles = reader.styles()
     return reader.wb
 
 
 def read_sheet(sheet: Any) -> WorkbookSheet:
     """The filled rows of an openpyxl worksheet, their cells as people see them."""
     workbook = sheet.parent
-
-    @cache
-    def style(number: int) -> tuple[str, bool]:
-        """The number format of a style, and whether its font is struck out. Raises IndexError."""
-        cell = workbook._cell_styles[number]
-        custom = cell.numFmtId - BUILTIN_FORMATS_MAX_SIZE
-        built_in = BUILT_IN.get(cell.numFmtId) or BUILTIN_FORMATS.get(cell.numFmtId)
-        number_format = (workbook._number_formats[custom] if custom >= 0 else built_in) or GENERAL
-        return number_format, bool(workbook._fonts[cell.fontId].strike)
-
     lines: list[WorksheetRow] = []
     areas: list[tuple[int, int, int, int]] = []
     with sheet._get_source() as source:
@@ -69,7 +59,7 @@ def read_sheet(sheet: Any) -> WorkbookSheet:
         for _event, element in iterparse(source):
             if element.tag == ROW_TAG:
                 number, cells = parser.parse_row(element)
-                line = _line(number, cells, style, workbook.epoch)
+                line = _line(number, cells, workbook._cell_styles, workbook.epoch)
                 if line.texts or line.faults:
                     lines.append(line._replace(hidden=element.get("hidden") in ("1", "true")))
                 element.clear()
@@ -79,7 +69,7 @@ def read_sheet(sheet: Any) -> WorkbookSheet:
 
 
 def _line(
-    number: int, cells: list[dict[str, Any]], style: Callable[[int], tuple[str, bool]], epoch: datetime
+    number: int, cells: list[dict[str, Any]], styles: Sequence[tuple[str, bool]], epoch: datetime
 ) -> WorksheetRow:
     texts, faults = {}, {}
     for cell in cells:
@@ -87,7 +77,7 @@ def _line(
         if cell["data_type"] == "uncalculated":
             faults[column] = _("a formula without a stored result; open the file in Excel and save it once")
             continue
-        number_format, is_struck = style(cell["style_id"])
+        number_format, is_struck = styles[cell["style_id"]]
         if is_struck and not isinstance(value, FormattedText):
             continue
         try:
@@ -173,7 +163,37 @@ class FormattedText(str):
 
 
 class _Reader(ExcelReader):  # type: ignore[misc]
-    """What `openpyxl.load_workbook` uses, with texts as people see them."""
+    """What `openpyxl.load_workbook` uses, with texts as people see them.
+
+    Colours, properties and the like, in which other programs write what openpyxl refuses, are not read.
+    """
+
+    def read(self) -> None:
+        """The steps of openpyxl that a table needs."""
+        self.read_manifest()
+        self.read_strings()
+        self.read_workbook()
+        self.read_custom()
+        self.read_worksheets()
+        self.parser.assign_names()
+
+    def styles(self) -> list[tuple[str, bool]]:
+        """By its number the number format of a style, and whether its font is struck out."""
+        if ARC_STYLE not in self.valid_files:
+            return [(GENERAL, False)]
+        sheet = fromstring(self.archive.read(ARC_STYLE))
+        given = {node.get("numFmtId"): node.get("formatCode") for node in _inside(sheet, "numFmts")}
+        formats = {str(number): text for number, text in (BUILTIN_FORMATS | BUILT_IN).items()} | given
+        strikes = [font.find(f"{{{SHEET_MAIN_NS}}}strike") for font in _inside(sheet, "fonts")]
+        struck = {
+            str(number)
+            for number, strike in enumerate(strikes)
+            if strike is not None and strike.get("val") not in ("0", "false")
+        }
+        return [
+            (formats.get(node.get("numFmtId")) or GENERAL, node.get("fontId") in struck)
+            for node in _inside(sheet, "cellXfs")
+        ]
 
     def read_strings(self) -> None:
         """The texts that cells share, without what is struck out in them."""
@@ -191,6 +211,11 @@ class _Reader(ExcelReader):  # type: ignore[misc]
         chart = Chartsheet()
         chart._parent, chart.title = self.wb, sheet.name
         self.wb._add_sheet(chart)
+
+
+def _inside(sheet: Any, name: str) -> list[Any]:
+    """The elements of a list in the sheet of styles."""
+    return [*(sheet.find(f"{{{SHEET_MAIN_NS}}}{name}") or ())]
 
 
 def _unstruck(text: Text) -> str:

@@ -300,3 +300,24 @@ def test_a_strict_workbook_is_read_like_any_other(tmp_path: Path) -> None:
     strict(repacked(path, "xl/worksheets/sheet1.xml", 't="n"><v>46113', 't="d"><v>2026-04-01'))
 
     assert [case.references[0][0] for case in read_cases(path)] == ["2026-04-01", "4180"]
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/styles.xml", "<fill><patternFill/></fill>", "<fill/>"),
+        ("xl/styles.xml", '<family val="2"/>', '<family val="255"/>'),
+        ("docProps/core.xml", 'W3CDTF">20', 'W3CDTF">西暦20'),
+    ],
+)
+def test_what_no_table_needs_may_be_wrong(tmp_path: Path, part: str, old: str, new: str) -> None:
+    """Excel opens colours, fonts and properties as other programs write them; formats of numbers are read."""
+    path = grown(tmp_path, [["question", "reference"], ["Share?", 0.25]])
+    book = openpyxl.load_workbook(path)
+    book.worksheets[0]["B2"].number_format = "0%"
+    book.save(path)
+    repacked(path, part, old, new)
+
+    with pytest.raises((TypeError, ValueError)):
+        openpyxl.load_workbook(path)
+    assert [case.references for case in read_cases(path)] == [(("25%",),)]
