@@ -682,6 +682,7 @@ def _fixes_sheet(context: ReportContext) -> Worksheet:
             safe_text(fix.key),
             rank=fix.rank,
             what=fix.what,
+            who=fix.who,
             found_cause=cause,
             sure=STANDING_NAMES[fix.standing],
             gain=_rounded(fix.gain) if foretells else None,

@@ -309,7 +309,7 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "and goes to the archive when it is no longer found. Columns with a blue heading are "
             "for your team to fill in."
         ),
-        "key rank state what found_cause sure gain assignee status memo turns question answer reason since"
+        "key rank state what who found_cause sure gain assignee status memo turns question answer reason since"
         " run rests_on",
         printed="status",
         departure="closed",
@@ -405,6 +405,7 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "likely_cause": ColumnKind(pgettext("a column", "Likely cause"), 28),
     "rank": ColumnKind(pgettext("a column", "Rank"), 8, kind="number"),
     "what": ColumnKind(pgettext("a column", "What to do"), 52),
+    "who": ColumnKind(pgettext("a column", "Who fixes it"), 14),
     "found_cause": ColumnKind(pgettext("a column", "Cause"), 14),
     "sure": ColumnKind(pgettext("a column", "Certainty"), 10),
     "gain": ColumnKind(pgettext("a column", "Gain"), 12, kind="number"),
