@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 
 from simulator.core.settings import Settings
-from simulator.core.types import CONVERSATION, Ended, Results, Score, Spending
+from simulator.core.types import CONVERSATION, Answer, Ended, Failure, Results, Score, Spending
+from simulator.results.figures import failure_reason
 from simulator.results.intervals import interval_of_mean
 from simulator.results.red import RANK, worst_severity
 from simulator.results.scores import by_rule
 from simulator.results.summary import as_json, figures_of
 from tests.diff_runs import a_result
 from tests.golden_files import compare
+from tests.run_helpers import a_turn
 from tests.sample_runs import JUDGES, decide, rehearsed
 from tests.sample_runs import summed as summary
+from tests.texts import said
 
 
 def without(results: Results, **scores: Any) -> Results:
@@ -142,6 +145,18 @@ def test_the_questions_with_most_red_turns_come_first() -> None:
     assert [(each.case, each.red) for each in found.scores.cases] == [
         ("twice", 2), ("low", 1), ("once", 1), ("poor", 0), ("fine", 0), ("ungraded", 0),
     ]  # fmt: skip
+    assert all(each.question for each in found.scores.cases), "in a run that is not large"
+
+
+@pytest.mark.parametrize(("text", "error", "reason"), [
+    ("はい", None, ""), (" ", None, "empty"), ("", Failure(kind="timeout", message="late"), "timeout: late"),
+    ("", Failure(kind="unrecorded", message="not in the log"), ""),
+])  # fmt: skip
+def test_why_a_bot_gave_no_answer_is_said(text: str, error: Failure | None, reason: str) -> None:
+    """Not of one that did, nor of a line after which a log ends."""
+    turn = a_turn(1).model_copy(update={"answer": Answer(text=text, error=error)})
+
+    assert said(failure_reason(turn), "en") == reason
 
 
 def test_conversations_that_never_began_are_planned_only() -> None:
