@@ -15,6 +15,7 @@ from simulator.core.types import (
     Facts,
     GradingContext,
     Habits,
+    HumanVerdict,
     Query,
     Reaction,
     RedRules,
@@ -205,16 +206,19 @@ def test_the_judge_of_turns_says_what_an_answer_does() -> None:
 @pytest.mark.parametrize(
     ("model", "name", "within", "beyond"),
     [
-        (RedRules, "overall", (0, 1), (-0.1, 1.1)), (RedRules, "correctness", (0, 5), (-1, 6)),
+        (RedRules, "overall", (0, 1), (-0.1, 1.1)), (RedRules, "correctness", (0, 5), (-0.1, 5.1)),
         (RedRules, "conversation", (0, 1), (2,)), (Habits, "typos", (0, 1), (-0.1, 1.1)),
         (Reaction, "feeling", (-2, 2), (-3, 3)), (Answer, "reasoning", (0,), (-1,)),
+        (HumanVerdict, "grade", (1, 5), (0.9, 5.1)), (HumanVerdict, "sampled", (0.1, 1), (0, 1.1)),
     ],
 )  # fmt: skip
 def test_what_is_no_share_and_no_grade_is_refused(
     model: type, name: str, within: tuple[float, ...], beyond: tuple[float, ...]
 ) -> None:
     """The ends are allowed."""
-    base = {"text": ""} if model is Answer else {}
+    base = {Answer: {"text": ""}, HumanVerdict: {"conversation": "c", "turn": 1, "source": "blind"}}.get(
+        model, {}
+    )
     for value in within:
         assert getattr(model.model_validate(base | {name: value}), name) == value  # type: ignore[attr-defined]
     for value in beyond:
