@@ -100,7 +100,8 @@ def test_halves_of_a_character_find_each_other() -> None:
         ({"input_tokens": 1, "cached_tokens": 8}, (1, 0, 1)),
         # Embeddings tell a total alone; what cannot be a count is none.
         ({"total_tokens": 7}, (7, 0, 0)), ({"total_tokens": 7, "completion_tokens": 9}, (0, 9, 0)),
-        ({"prompt_tokens": -1, "completion_tokens": 10**9 + 1, "input_tokens": "9"}, (0, 0, 0)),
+        ({"prompt_tokens": -1, "completion_tokens": 10**9 + 1, "input_tokens": "9.5"}, (0, 0, 0)),
+        ({"prompt_tokens": "9", "completion_tokens": "-2"}, (9, 0, 0)),  # as some gateways write them
         ({"prompt_tokens": 10**9, "completion_tokens": 2.0, "prompt_tokens_details": 5}, (10**9, 2, 0)),
         ({}, (0, 0, 0)), ([], None), (None, None),
     ],
