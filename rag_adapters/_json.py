@@ -204,6 +204,26 @@ def check_end(finish_reason: Any) -> None:
         raise Transient("error", _("the provider failed (finish_reason {reason})", reason=finish_reason))
 
 
+# Under which names APIs say how a reply ended: OpenAI's, Google's, Anthropic's, Bedrock's and Ollama's.
+_ENDINGS = frozenset({"finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason"})
+_DEEPEST = 6
+
+
+def endings_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """How replies say that they ended, in their order."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, list):
+        for part in value:
+            yield from endings_in(part, depth + 1)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key in _ENDINGS and isinstance(part, str) and part:
+                yield part
+            else:
+                yield from endings_in(part, depth + 1)
+
+
 def as_json(value: Any) -> str:
     """A value as JSON, Japanese unescaped."""
     return json.dumps(value, ensure_ascii=False)

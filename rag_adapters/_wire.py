@@ -31,6 +31,7 @@ from simulator.extending import (
     check_way,
     client_words,
     decoded,
+    is_http_address,
     is_telling,
     is_this_machine,
     mask_secrets,
@@ -65,10 +66,10 @@ class Environment:
     """The `${VARIABLES}` of the settings; masks their values, and secrets that the settings spell out."""
 
     def __init__(self, used: Iterable[str], dialogue: Collection[str], written: Iterable[str]) -> None:
-        """The variables in `used` that are not the dialogue's. Raises InputError for one that is not set."""
+        """The variables in `used` that are not the dialogue's. Raises InputError for one without a value."""
         names = set(used) - set(dialogue)
         for name in sorted(names):
-            if name not in os.environ:
+            if not os.environ.get(name, "").strip():
                 variables = ", ".join(f"${variable}" for variable in dialogue)
                 msg = _(
                     "${name} is not set in the environment, and the conversation fills only {variables}.",
@@ -105,7 +106,7 @@ def checked_address(name: str, address: str) -> str:
         _unused = parts.port  # brackets and port are only checked on access
     except ValueError as error:
         raise InputError(_("{name}: {error}.", name=name, error=error)) from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not is_http_address(address):
         raise InputError(_("{name}: must begin with http:// or https:// and name a host.", name=name))
     return address
 

@@ -52,7 +52,17 @@ from simulator.extending import (
     written_out,
 )
 
-from ._json import AnswerCondition, JsonPath, as_json, check_end, filled, filtered, parsed, variables_in
+from ._json import (
+    AnswerCondition,
+    JsonPath,
+    as_json,
+    check_end,
+    endings_in,
+    filled,
+    filtered,
+    parsed,
+    variables_in,
+)
 from ._wire import (
     Environment,
     Wire,
@@ -130,6 +140,9 @@ class HttpBot:
             if error := self.paths.error_in(replies):
                 # Masked before it is cut: half a secret would not be found any more.
                 raise reported_failure(filtered(error, masked))
+            # Of several steps of an agent the last one made the answer.
+            *_before, ended = None, *endings_in(replies)
+            check_end(ended)
             answer = self._masked(self.paths.read(replies, masked), query.session)
             return answer.model_copy(update={"first_token_seconds": first})
         except BotFailure as error:
@@ -457,22 +470,14 @@ class Streaming:
                 last = shortened(wire.masked(data, session))
                 msg = _("the stream ended without {until}; its last piece: {last}")
                 raise BotFailure("malformed", msg.format(until=self.until.text, last=last))
-        _check_chunks(values, is_done=is_done)
+        is_chat = any(isinstance(_DELTA.within(value), dict) for value in values)
+        if is_chat and not is_done and not any(endings_in(values)):
+            raise Transient("error", _("the stream broke off: no finish_reason, no [DONE]"))
         return values, first or time.perf_counter()
 
 
-# Of a chunk of a chat completion.
-_DELTA, _FINISH = JsonPath("", "choices.0.delta"), JsonPath("", "choices.0.finish_reason")
-
-
-def _check_chunks(values: list[Any], *, is_done: bool) -> None:
-    """Raises BotFailure for chunks of a chat completion (OpenAI) that do not end as a whole one does."""
-    if not any(isinstance(_DELTA.within(value), dict) for value in values):
-        return
-    reasons = [reason for value in values if (reason := _FINISH.within(value))]
-    if not reasons and not is_done:
-        raise Transient("error", _("the stream broke off: no finish_reason, no [DONE]"))
-    check_end(reasons[-1] if reasons else None)
+# Of a chunk of a chat completion (OpenAI).
+_DELTA = JsonPath("", "choices.0.delta")
 
 
 async def lines_of(chunks: AsyncIterator[bytes], charset: str | None = None) -> AsyncIterator[str]:
@@ -635,7 +640,9 @@ class ReplyPaths:
         """The failure for a reply without a text at the path, with its beginning: it may say why."""
         try:
             there = kind(self.answer.of(reply))
-            problem = _("the value at {answer} is not text: it {kind}", answer=self.answer.text, kind=there)
+            problem: Message | str = _(
+                "the value at {answer} is not text: it {kind}", answer=self.answer.text, kind=there
+            )
         except BotFailure as missing:
             problem = missing.message
         # Masked before it is cut: half a secret would not be found any more.

@@ -38,6 +38,7 @@ from simulator.extending import (
     client_words,
     decoded,
     how_it_ended,
+    is_http_address,
     is_this_machine,
     kind,
     mask_secrets,
@@ -102,7 +103,7 @@ def connect(
             " without keys."
         )
         raise InputError(msg)
-    if address and urlsplit(address).scheme not in ("http", "https"):
+    if address and not is_http_address(address):
         msg = _(
             "url={address}: must begin with http:// or https://, as in http://localhost:11434/v1.",
             address=address,

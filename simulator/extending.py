@@ -17,6 +17,7 @@ from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import BotFailure, InputError, LoginPage, Transient, value_problem
 from simulator.core.loading import describe_error, other_python, user_object
 from simulator.core.messages import Message, _, changed, say, sentences
+from simulator.core.roles import is_http_address
 from simulator.core.secrets import is_telling, mask_secrets, written_out
 from simulator.core.templates import Texts, read_text_file
 from simulator.core.tool_calls import tool_calls_in, tool_calls_of

@@ -449,7 +449,8 @@ def is_http_address(address: str) -> bool:
     """Whether an address has a host that is no <placeholder>, and no port that cannot be."""
     try:
         parts = urlsplit(address)
-        is_host = bool(parts.hostname) and _PLACEHOLDER.isdisjoint(parts.netloc)
+        host = parts.hostname or ""
+        is_host = bool(host) and _PLACEHOLDER.isdisjoint(host)
         return parts.scheme in ("http", "https") and is_host and parts.port != 0
     except ValueError:
         return False

@@ -205,6 +205,18 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
             "the bot sent an error: quota exceeded",
         ),
         (lambda _: {"error": "no model", "status": 503}, "error", "HTTP 503: no model"),
+        (
+            lambda _: bots.bot_reply("月額4,1") | {"candidates": [{"finishReason": "MAX_TOKENS"}]},
+            "error",
+            "the reply was cut off at its limit of tokens (finish_reason MAX_TOKENS)",
+        ),
+        (
+            lambda _: (
+                bots.bot_reply("") | {"steps": [{"stop_reason": "end_turn"}, {"stop_reason": "refusal"}]}
+            ),
+            "refused",
+            "a filter of the service took the reply away (finish_reason refusal)",
+        ),
     ],
 )
 async def test_failures_say_what_came_instead(
@@ -417,6 +429,8 @@ STREAM = {"stream": "sse"}
         ({"headers": "Authorization: Bearer ${NO_SUCH_TOKEN}"}, r"\$NO_SUCH_TOKEN is not set"),
         ({"headers": "X-Asked: $question"}, r"headers may use \$session and \$language, not \$question"),
         ({"headers": "X-Break: ${BROKEN}"}, "line breaks or control codes"),
+        ({"headers": "Authorization: Bearer ${BLANK}"}, r"\$BLANK is not set"),
+        ({"url": "https://<your-bot>/chat"}, "must begin with http"),
         ({"method": "SAY"}, "method=SAY: must be one of POST, GET"),
         ({"method": "GET", "request": '["$question"]'}, "must be an object with method=GET"),
         ({"answer": "a["}, "answer=a"),
@@ -437,6 +451,7 @@ def test_slips_are_found_before_the_start(
 ) -> None:
     """Whatever the user can mend is said by `connect`."""
     monkeypatch.setenv("BROKEN", "a\nb")
+    monkeypatch.setenv("BLANK", " ")
     with pytest.raises(InputError, match=said):
         connect(**{"url": "http://127.0.0.1/chat", "answer": "reply", **settings})
 
