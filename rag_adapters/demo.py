@@ -94,8 +94,7 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
     if top < 1:
         raise InputError(_("top={top}: at least one passage is needed to answer from.", top=top))
     wording = read_wording(PROMPT)
-    passages = list(read_knowledge(knowledge or BUNDLED))
-    indices = {language: build(texts) for language, texts in by_language(passages).items()}
+    indices = indices_of(knowledge) if knowledge else bundled()
 
     def retrieved(query: Query) -> tuple[PassageIndex, tuple[Passage, ...]]:
         index = indices.get(query.language) or next(iter(indices.values()))
@@ -115,6 +114,18 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> B
         return await generated_answer(query, retrieved(query)[1], wording[query.language], chat)
 
     return partial(answer_by_model, chat=chat) if chat else answer_offline
+
+
+def indices_of(knowledge: str | Path) -> "dict[str, PassageIndex]":
+    """The index of the texts of each language in a folder or file."""
+    passages = list(read_knowledge(knowledge))
+    return {language: build(texts) for language, texts in by_language(passages).items()}
+
+
+@cache
+def bundled() -> "dict[str, PassageIndex]":
+    """The indices of the bundled texts, made once for all runs of a process."""
+    return indices_of(BUNDLED)
 
 
 def by_language(passages: Sequence[Passage]) -> dict[str, list[Passage]]:
@@ -334,7 +345,7 @@ class Grams(NamedTuple):
     weights: "NDArray[np.float32]"
 
 
-@lru_cache(256)
+@lru_cache(32)
 def grams(text: str) -> Grams:
     """The n-grams of a text; a repeated one counts by the logarithm of its number."""
     import numpy as np

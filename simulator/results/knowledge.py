@@ -1,6 +1,7 @@
 """Which articles a bot has, by the settings of its run: those that causes and fixes name."""
 
 from collections.abc import Iterable
+from functools import cache
 
 from simulator.cases.knowledge import read_knowledge
 from simulator.core.errors import InputError
@@ -29,6 +30,12 @@ def stored_articles(settings: Settings) -> tuple[StoredArticle, ...]:
     )
 
 
+@cache
+def _bundled() -> tuple[Passage, ...]:
+    """The articles of the bundled bot, read once for all runs of a process."""
+    return tuple(read_knowledge(DEMO / "knowledge"))
+
+
 def articles_of(settings: Settings) -> Shelf:
     """The bot's own articles: what `--knowledge` names, or what the bundled bot answers from; else none.
 
@@ -40,7 +47,8 @@ def articles_of(settings: Settings) -> Shelf:
         passages = read_knowledge(settings.knowledge)
     elif settings.adapter == "demo":
         try:
-            passages = tuple(read_knowledge(settings.set.get("knowledge") or DEMO / "knowledge"))
+            other = settings.set.get("knowledge")
+            passages = tuple(read_knowledge(other)) if other else _bundled()
         except InputError:  # moved since the run: the run can still be shown
             passages = ()
     if settings.redacts:
