@@ -182,12 +182,13 @@ def test_judges_of_two_files_of_one_name_have_their_own_scales(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("language", "reason"), [("ja", "返答に埋め込みがありません"), ("en", "no embeddings in the reply")]
+    ("language", "reason"),
+    [("ja", "返答に JSON オブジェクトがありません"), ("en", "there is no JSON object in the reply")],
 )
 def test_why_a_grade_failed_is_said_in_the_language_of_the_conversation(
     language: Language, reason: str
 ) -> None:
     """Reports show it to people; what an endpoint said itself stays as it is."""
-    error = ModelFailure("malformed", _("no embeddings in the reply"))
+    error = ModelFailure("malformed", _("there is no JSON object in the reply"))
 
     assert failed("turn", an_exhibit(a_case(language)), error, "rubric").reason == reason

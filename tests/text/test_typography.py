@@ -45,7 +45,19 @@ def masked(text: str, language: Language) -> dict[str, int]:
 
 
 Detector = Callable[[str, Language], object]
-DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
+Texts = Callable[[Language], list[str]]
+
+
+def differing(detect: Detector, texts: Texts, language: Language) -> list[tuple[str, str]]:
+    """The texts of which something else is found when other signs stand for ' " and -, with these."""
+    return [
+        (text, changed)
+        for seed, text in enumerate(texts(language))
+        if (changed := curly(text, seed)) != text and detect(changed, language) != detect(text, language)
+    ]
+
+
+DETECTORS: dict[str, tuple[Detector, Texts]] = {
     "refusal": (phrases.turns_away, acts),
     "handover": (phrases.hands_over, acts),
     "pieces": (lambda text, language: [piece.kind for piece in phrases.pieces(text, language)], acts),
@@ -66,14 +78,7 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
 @pytest.mark.parametrize("name", list(DETECTORS))
 def test_a_detector_says_the_same_of_curly_and_straight_marks(name: str, language: Language) -> None:
     """Over its own test sentences, each with other signs for its apostrophes, quotation marks and hyphens."""
-    detect, texts = DETECTORS[name]
-    differing = [
-        (text, changed)
-        for seed, text in enumerate(texts(language))
-        if (changed := curly(text, seed)) != text and detect(changed, language) != detect(text, language)
-    ]
-
-    assert differing == []
+    assert differing(*DETECTORS[name], language) == []
 
 
 def test_a_curly_apostrophe_makes_no_answer_of_a_refusal() -> None:
