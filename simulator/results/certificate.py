@@ -184,7 +184,7 @@ def standing_text(standing: Standing | None) -> Message:
     if standing is not None and standing.stand_in:
         return _("simple scoring (no AI), which is never certified.")
     if standing is None or standing.state == "not_checked":
-        return _("not checked; none of the answers it graded has a label by people.")
+        return _("not checked; grade answers blind to see how far it agrees with people.")
     bad, good = standing.bad, standing.good
     kinds = (
         (bad.more, ngettext("{n} more bad answer", "{n} more bad answers", n=bad.more or 0)),

@@ -399,7 +399,7 @@ class _WorkbookPainter:
 
     def _header(self, sheet: Any, text: Message) -> None:
         """Prints a text at the top of each page, beside the title of the worksheet."""
-        sheet.set_header(f"&L&A&R{shown(text, self.language).replace('&', '&&')}")
+        sheet.set_header(f"&L&A&R&8 {shown(text, self.language).replace('&', '&&')}")
 
     def _blocks(self, worksheet: Worksheet) -> str:
         """The conversations once more, for paper: below each other, a line a turn; returns their title."""
@@ -518,7 +518,7 @@ class _WorkbookPainter:
         texts = {c.key: cell_text(c.shown(row.cell(c.key).text), LONGEST) for c in worksheet.columns}
         high = 1
         for column in worksheet.columns:
-            if _wraps(column, text := texts[column.key]):
+            if not column.hidden and _wraps(column, text := texts[column.key]):
                 most = _MOST_LOOKED_UP if column.key in _LOOKUP_COLUMNS else _MOST_LINES
                 high = max(high, line_count(text, max(column.width - 1, 4), most))
         sheet.set_row(number, high * self.line + 3)
