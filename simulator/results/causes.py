@@ -267,6 +267,10 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
     do not fit into memory at once.
     """
+    came = {passage for turn in summary.record.turns for passage in turn.retrieved}
+    # Where nothing of it ever came, it is the shelf of another bot, or its articles are called otherwise.
+    if came and not any(shelf.ids.intersection(names_of(*passage)) for passage in came):
+        shelf = Shelf(())
     reddest, comparable = summary.red.by_turn, _is_comparable(summary.record, shelf)
     fault_of = fault_keys(results)
     for conversation, turn, scores in turns_with_scores(results, reddest):

@@ -91,7 +91,13 @@ def checked_answers(results: Results, judge: str, rubric: str, rules: RedRules) 
         if score.rubric == rubric and not score.by_rule
     }
     marked = {place: is_red_alone(score, rules) for place, score in scores.items()}
-    said = ((place, v) for v in results.verdicts if (place := v.key) in marked)
+    # What was said of the answer before this run was held chose nothing in it.
+    began = results.run.created
+    said = (
+        (place, v)
+        for v in results.verdicts
+        if (place := v.key) in marked and not (v.given and v.given < began)
+    )
     opinions = {
         place: is_bad
         for place, verdict in said

@@ -94,6 +94,12 @@ OTHER_PART = Passage(id="ja/fees#2", text="ほかの部分です。")
         ({"references": (), "passages_named": BOTH}, SHELF, ("retrieval", "likely", "ja/hours")),
         # The bot has the other one alone.
         ({"passages": (), "passages_named": BOTH}, Shelf((HOURS,)), ("knowledge", "certain", "ja/fees")),
+        # A shelf of which nothing ever came: its articles are called otherwise, so none of them is missing.
+        (
+            {"passages": (HOURS,), "references": (), "passages_named": BOTH},
+            Shelf((HOURS.model_copy(update={"id": "hours"}),)),
+            ("retrieval", "likely", "ja/fees"),
+        ),
         # Nothing is named; an article has the reference word for word, in a part that did not come.
         (
             {"passages": (HOURS,), "references": WORD_FOR_WORD, "passages_named": ()},

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,14 @@ def test_blind_grades_fill_both_sides_and_reviews_weigh_by_their_share() -> None
     assert sorted((a.bad, a.marked, a.weight) for a in answers) == [
         (False, False, 1.0), (False, True, 0.5), (True, False, 1.0), (True, True, 0.5),
     ]  # fmt: skip
+    # What was said of the same answer in an earlier run chose nothing here.
+    run = _run(4, *said)[0]
+    earlier = run.run.created - timedelta(days=7)
+    carried = tuple(
+        v.model_copy(update={"given": earlier}) if v.source == "review" else v for v in run.verdicts
+    )
+    answers = checked_answers(run.model_copy(update={"verdicts": carried}), "turn", RUBRIC, RedRules())
+    assert {a.marked for a in answers} <= {False}
 
 
 def test_an_opinion_is_about_the_mark_that_was_in_view() -> None:
