@@ -24,6 +24,7 @@ from statistics import NormalDist, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.core.types import Language, Results, Value
 from simulator.lab.likeness.lines import Matrix, People, customer_messages, people_of
@@ -69,7 +70,7 @@ class Spread(NamedTuple):
     """How lines differ, those of one desk's and those of the desks together, and its inverse with a ridge."""
 
     scatter: Matrix
-    inverse: Matrix
+    inverse: NDArray[np.floating[Any]]
 
 
 class Likeness(Value):

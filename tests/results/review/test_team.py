@@ -21,7 +21,7 @@ from simulator.results.red import grading_judges
 from simulator.results.review import blind_sample, review_keys
 from simulator.results.summary import summarise
 from simulator.storage.run_file import find_run, read_run
-from simulator.storage.words import Edit, save_words
+from simulator.storage.words import Edit, Word, save_words
 from tests.excel import Person
 from tests.servers.sheets import SheetsServer
 from tests.sheets_sink import KEY, column, letter, row_of, sheets_server
@@ -292,7 +292,7 @@ def test_what_the_team_wrote_counts_for_the_run_that_follows(
     elif place == "xlsx":
         write_in_the_workbook(find_run("latest", Path("runs")).with_name("report.xlsx"), [word])
     else:
-        changes = {"judge_is": Edit(None, "wrong"), "comment": Edit("", "料金が古い")}
+        changes: dict[Word, Edit] = {"judge_is": Edit(None, "wrong"), "comment": Edit("", "料金が古い")}
         save_words(find_run("latest", Path("runs")), dict.fromkeys(places, True), changes, "森", red=True)
 
     assert run(*ASKED, *to, "--json").json["disputed"] == len(places) > 0
@@ -318,7 +318,7 @@ def test_words_go_on_with_a_wrong_answer_in_other_words(run: Any) -> None:
         assert run(*asked).code == 0
         said.append([(v.judge_is, v.assignee, v.reviewer) for v in open_run().verdicts])
         if not said[-1]:
-            changes = {"judge_is": Edit(None, "right"), "assignee": Edit("", "佐藤")}
+            changes: dict[Word, Edit] = {"judge_is": Edit(None, "right"), "assignee": Edit("", "佐藤")}
             [talk] = open_run().conversations
             save_words(find_run("latest", Path("runs")), {(talk.id, 1): True}, changes, "森", red=True)
 
