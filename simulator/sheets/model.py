@@ -309,8 +309,8 @@ WORKSHEETS: Mapping[str, WorksheetKind] = {
             "and goes to the archive when it is no longer found. Columns with a blue heading are "
             "for your team to fill in."
         ),
-        "key rank state what who found_cause sure gain assignee status memo turns question answer reason since"
-        " run rests_on",
+        "key rank state what who found_cause sure gain assignee status memo turns question answer reason"
+        " since run rests_on",
         printed="status",
         departure="closed",
     ),
