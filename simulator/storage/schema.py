@@ -88,7 +88,13 @@ def check(path: Path) -> None:
         )
         raise RunFileError(msg) from None
     except sqlite3.Error as error:
-        raise RunFileError(_("{path}: not a run file ({error}).", path=path, error=error)) from None
+        raise RunFileError(
+            _(
+                "{path}: not a run file ({error}); name the run by its id or its folder.",
+                path=path,
+                error=error,
+            )
+        ) from None
     if not (table and version):
         msg = _(
             "{path}: not a run file, or one whose start was interrupted before its plan was"
