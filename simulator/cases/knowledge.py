@@ -191,8 +191,9 @@ def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterat
             )
             raise RowFault(file, row, what)
         said, unusable = _by_field(row)
-        # In a list of questions and answers, both of them.
-        text = said.get("text") or "\n".join(said[name] for name in ("question", "answer") if name in said)
+        # In a list of questions and answers, both of them, whatever the questions are called.
+        names = ("question", "text", "answer") if "answer" in said else ("text",)
+        text = "\n".join(said[name] for name in names if name in said)
         if "text" in said or "answer" in said:
             source = said.get("title") or said.get("source") or place
             yield Passage(id=said.get("id") or f"{name}#{number}", text=text, source=source)

@@ -137,6 +137,10 @@ def test_articles_of_a_helpdesk(tmp_path: Path) -> None:
 
     texts = {passage.id: passage.text for passage in read_knowledge(tmp_path)}
     assert texts == {"1": "# 料金\n\n月額&税", "2": "a\n\nb<br>c"}
+    (tmp_path / "page.json").write_text(
+        '{"data": [{"content": "料金は?", "answer": "5円"}]}', encoding="utf-8"
+    )
+    assert [passage.text for passage in read_knowledge(tmp_path)] == ["料金は?\n5円"]
 
 
 @pytest.mark.parametrize(
