@@ -110,7 +110,7 @@ FAULTY: tuple[Any, ...] = (
     ROWS[0],
     '{"question": broken',
     {"id": "a", "question": "again", "reference": "x"},
-    {"question": {"text": "nested"}, "reference": "x"},
+    {"question": {"plan": "nested", "shop": 7}, "reference": "x"},
     {"question": "no reference", "reference": ""},
     {"question": "", "reference": "x"},
     {"question": "outside", "reference": "x", "choices": ["はい", "いいえ"], "label": "多分"},
