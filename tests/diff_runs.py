@@ -88,6 +88,27 @@ def _talk(key: Key, values: Sequence[float], tags: tuple[str, ...], lines: str) 
     )  # fmt: skip
 
 
+def with_cases(results: Results, **fields: Mapping[str, Any]) -> Results:
+    """The run with other fields of these cases, by id; `case_0` is case-0."""
+    by_case = {name.replace("_", "-"): update for name, update in fields.items()}
+    talks = (
+        talk.model_copy(update={"case": talk.case.model_copy(update=by_case.get(talk.case.id, {}))})
+        for talk in results.conversations
+    )
+    return results.model_copy(update={"conversations": tuple(talks)})
+
+
+def with_answers(results: Results, answers: Sequence[str]) -> Results:
+    """The run with these first answers, one for each conversation."""
+    talks = []
+    for talk, text in zip(results.conversations, answers, strict=True):
+        first, *later = talk.turns
+        answer = first.answer.model_copy(update={"text": text})
+        turns = (first.model_copy(update={"answer": answer}), *later)
+        talks.append(talk.model_copy(update={"turns": turns}))
+    return results.model_copy(update={"conversations": tuple(talks)})
+
+
 def with_passages(results: Results, came: Sequence[Sequence[str]]) -> Results:
     """The run with passages of these ids for the first answer of each conversation."""
     talks = []

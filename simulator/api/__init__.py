@@ -230,12 +230,15 @@ def grade(run: RunName, *, again: bool = False, **options: Unpack[RunOptions]) -
 
 
 @_quiet
-def diff(before: RunName, after: RunName = "latest", *, runs: str | Path | None = None) -> dict[str, Any]:
+def diff(
+    before: RunName = "latest", after: RunName = "latest", *, runs: str | Path | None = None
+) -> dict[str, Any]:
     """Compares two runs: whether the bot got better or worse, and what broke. Asks no model.
 
-    `before` and `after` name runs as in `grade`, in the folder `runs` (None: that of the settings). Returns
-    what `diff --json` prints: `regression`, `cannot_tell`, `said` and the figures behind them; writes no
-    page. Raises InputError if both are the same run, or have no question in common.
+    `before` and `after` name runs as in `grade`, in the folder `runs` (None: that of the settings); without
+    `before` it is the last run that the newest can be compared with. Returns what `diff --json` prints:
+    `regression`, `cannot_tell`, `said` and the figures behind them; writes no page. Raises InputError if both
+    are the same run, or have no question in common.
     """
     from simulator.api.comparison import difference
 

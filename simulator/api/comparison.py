@@ -11,13 +11,14 @@ from typing import Any
 from simulator.api.outputs import BESIDE
 from simulator.core.document import Report
 from simulator.core.errors import InputError, RehearsalError
-from simulator.core.messages import _, sentences
+from simulator.core.messages import Message, _, sentences
 from simulator.core.settings import stored_settings
 from simulator.core.types import RedRules
 from simulator.report.comparison import comparison_report
 from simulator.results.comparison import RunComparison, RunFigures
 from simulator.results.disputes import read_results
 from simulator.results.gate import gate_of
+from simulator.results.history import last_comparable
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import find_run, run_ids
@@ -54,20 +55,25 @@ class Difference:
 def difference(before: str, after: str, runs: Path) -> Difference:
     """Compares two runs of the folder, by the later one's rules for red.
 
+    Where `latest` is compared with itself, it is with the last run before it that can be compared.
+
     Raises InputError where both are the same, or have no question in common, and RehearsalError where that is
     because one was cut short.
     """
-    paths = [find_run(name, runs) for name in (before, after)]
-    first, second = (path.resolve().parent for path in paths)
-    if first == second:
-        ids = run_ids(runs)
-        older = ids[: ids.index(first.name)] if first.name in ids else []
-        same = _("Both are the same run, {one}. All runs: python run.py history.", one=first.name)
-        previous = _("The one before it: {run}.", run=older[-1]) if older else None
-        raise InputError(sentences(same, previous))
+    other, path = (find_run(name, runs) for name in (before, after))
+    is_same = other.resolve().parent == path.resolve().parent
+    if is_same and after != "latest":
+        same = _("Both are the same run, {one}.", one=path.resolve().parent.name)
+        raise _no_other_run(path, runs, same)
     # The later run first: its rules for red hold for both.
-    later = _figures(paths[1])
-    compared = RunComparison(_figures(paths[0], later.summary.red.rules), later)
+    later = _figures(path)
+    earlier = last_comparable(later, path) if is_same else _figures(other, later.summary.red.rules)
+    if earlier is None:
+        none = _(
+            "No run before {run} has the same questions, customers, bot and rubric.", run=later.results.run.id
+        )
+        raise _no_other_run(path, runs, none)
+    compared = RunComparison(earlier, later)
     if not (compared.pairs or compared.apart):
         names = dict(zip(("before", "after"), compared.ids, strict=True))
         apart = _("{before} and {after} have no question in common.", **names)
@@ -75,8 +81,16 @@ def difference(before: str, after: str, runs: Path) -> Difference:
             cut = " ".join(run.run for run in compared.cut_short)
             raise RehearsalError(sentences(apart, _("Not finished: {names}", names=cut)))
         raise InputError(apart)
-    path = paths[1].with_name(BESIDE)
-    return Difference(compared, path, str(path))
+    page = path.with_name(BESIDE)
+    return Difference(compared, page, str(page))
+
+
+def _no_other_run(path: Path, runs: Path, problem: Message) -> InputError:
+    """That there is nothing to compare a run with, and which runs there are."""
+    ids, name = run_ids(runs), path.resolve().parent.name
+    older = ids[: ids.index(name)] if name in ids else []
+    previous = _("The one before it: {run}.", run=older[-1]) if older else None
+    return InputError(sentences(problem, _("All runs: python run.py history."), previous))
 
 
 def _figures(path: Path, rules: RedRules | None = None) -> RunFigures:

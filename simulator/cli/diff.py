@@ -22,19 +22,22 @@ from simulator.report.painters.markdown import markdown as as_markdown
 @takes("runs", "json_output", "verbose")
 def command(
     flags: dict[str, Any],
-    before: str = argument("RUN", "The earlier run: id, start of an id, or path.", ...),
+    before: str = argument(
+        "RUN", "The earlier run: id, start of an id, or path; else the last that can be compared.", "latest"
+    ),
     after: str = argument("LATER", "The later run.", "latest"),
     *,
     markdown: str | None = option("--markdown FILE", "Write the comparison as Markdown, for a pull request."),
 ) -> int:
     """Say whether the bot got better from RUN to a later run, and what broke; exit code 1 on a regression.
 
-    Conversations about the same question with the same customer are paired. It is a regression if the
-    score fell beyond its interval; if more questions came to need review than ceased to, beyond chance; or
-    if a question tagged must-not-break (壊さない, 必須) needs review now and did not in RUN. Too few data are
-    reported, and are no regression. If a run was cut short, or a must-not-break question has no grade, the
-    result is unknown: exit code 3, unless it is worse already. If the deciding judge used another rubric,
-    the scores are not compared: grade RUN again first; must-not-break still counts.
+    Conversations about the same question with the same customer are paired; a question whose reference answer
+    or marks were changed since counts on neither side. It is a regression if the score fell beyond its
+    interval; if more questions came to need review than ceased to, beyond chance; or if a question tagged
+    must-not-break (壊さない, 必須) needs review now and did not in RUN. Too few data are reported, and are no
+    regression. If a run was cut short, or a must-not-break question has no grade, the result is unknown: exit
+    code 3, unless it is worse already. If the deciding judge used another rubric, the scores are not
+    compared: grade RUN again first; must-not-break still counts.
 
     With --knowledge in both runs it also says which articles were changed, which questions moved with them,
     and which answers are still of before: an index that was not rebuilt, and answers with the old facts that

@@ -5,7 +5,8 @@ The first section answers; behind it stand what an update of the articles moved,
 turned with the judge's reason, and the difference by judge.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 
 from simulator.core.document import (
     BRIEF,
@@ -32,11 +33,11 @@ from simulator.core.messages import Message, _, listed, safe_text, sentences
 from simulator.core.messages import changed as with_changes
 from simulator.core.titles import Titles
 from simulator.core.types import Language, Turn
-from simulator.report.context import change_text, trial_notice
+from simulator.report.context import NOTHING_LEFT, change_text, trial_notice
 from simulator.report.gate import verdict
 from simulator.report.tables import anchor, answer_text, mark_text, signed_points, turn_text, why
 from simulator.report.update import MORE, update_headline, update_sections
-from simulator.results.comparison import FEWEST_CASES, JudgeDifference, RunComparison, TalkPair
+from simulator.results.comparison import FAR, FEWEST_CASES, Apart, JudgeDifference, RunComparison, TalkPair
 from simulator.results.figures import RedTurn
 from simulator.results.gate import Gate
 
@@ -62,6 +63,13 @@ _METHOD = _(
 # So many conversations are shown: after a run, elsewhere as text, and on the page, which opens at once also
 # of two large runs and links to the whole of each. Each text is cut to so many characters.
 _BRIEFLY, _QUOTED, _ON_PAGE, _LENGTH = 3, 10, 40, 600
+# So many that did not turn are shown each way, and so many questions named that count on neither side.
+_MOVED, _NAMED = 5, 10
+# Why these count on neither side.
+_APART: Mapping[Apart, Message] = {
+    "changed": _("{n} with another reference answer, expectation or mark than before ({cases})"),
+    "outdated": _("{n} with a reference answer of before the update ({cases})"),
+}
 # Characters of a question on a terminal, where 25 lines have to do.
 _QUESTION = 46
 
@@ -77,7 +85,15 @@ def comparison_report(
     before, after = compared.ids
     summary = compared.after.summary
     titles = summary.titles(language)
-    notes = Notes.of((*_guarded(compared), *_changed(compared), *_cautions(compared, titles)))
+    notes = Notes.of(
+        (
+            *_apart(compared),
+            *_guarded(compared),
+            *_few(compared),
+            *_changed(compared),
+            *_cautions(compared, titles),
+        )
+    )
     sections = (
         Section("verdict", "", (_headline(compared, titles), notes), views=EVERYWHERE | BRIEF),
         *_outcome(compared, gate),
@@ -85,6 +101,7 @@ def comparison_report(
         _counts(compared),
         *_turned(compared, titles, language, now=True),
         *_turned(compared, titles, language, now=False),
+        *_moved(compared, titles),
         _differences(compared, titles),
         *page_section(page),
     )
@@ -124,8 +141,8 @@ def _headline(compared: RunComparison, titles: Titles) -> Line:
 
 
 def _about_score(compared: RunComparison, titles: Titles) -> Message:
-    if not compared.pairs:
-        return _("No question is left to compare: the references of all are of before the update.")
+    if compared.apart and not compared.pairs:
+        return NOTHING_LEFT
     row = compared.score
     if row is None or row.verdict == "not_comparable":
         return _(
@@ -167,9 +184,38 @@ def _cannot_tell(compared: RunComparison) -> Iterator[Message]:
     if unseen := compared.unseen:
         text = _("of {of} questions that must not break, {n} have no grade in the later run")
         reasons.append(text.format(n=len(unseen), of=len(compared.guarded)))
-    yield _("Cannot tell whether it got worse: {why:clauses}.", why=tuple(reasons))
+    if reasons:
+        yield _("Cannot tell whether it got worse: {why:clauses}.", why=tuple(reasons))
+    else:
+        yield _("Cannot tell whether it got worse.")
     for run in compared.cut_short:
         yield _("Finish it with: python run.py {words}", words=f"--resume {run.run}")
+
+
+def _apart(compared: RunComparison) -> Iterator[Line]:
+    """The questions that count on neither side, and why."""
+    kinds = []
+    for kind, text in _APART.items():
+        if cases := [case for case, why in compared.apart.items() if why == kind]:
+            kinds.append(text.format(n=len(cases), cases=listed(cases, _NAMED)))
+    if kinds:
+        yield Line(_("Questions that count on neither side: {kinds}.", kinds=kinds), "alarm")
+
+
+def _few(compared: RunComparison) -> Iterator[Message]:
+    """That few questions decide little, where nothing clear came of them and the interval is wide."""
+    row = compared.score
+    if row is None or row.interval is None or row.verdict != "no_difference":
+        return
+    low, high = row.interval
+    if high - low > FAR:
+        needed = 10 * ceil(row.cases * ((high - low) / FAR) ** 2 / 10)
+        yield _(
+            "{n} questions decide little, about {needed} would be needed. Tag what must not go wrong"
+            " must-not-break.",
+            n=row.cases,
+            needed=needed,
+        )
 
 
 def _guarded(compared: RunComparison) -> Iterator[Text | Line]:
@@ -179,6 +225,7 @@ def _guarded(compared: RunComparison) -> Iterator[Text | Line]:
         yield Line(text.format(question=broken.question, case=broken.case), "alarm")
         if broken.why:
             yield _("→ {why}", why=broken.why)
+        yield _("Before: {answer}", answer=broken.before or _("needed no review"))
     unchecked = compared.unchecked
     checked = len(compared.guarded) - len(unchecked)
     if checked and not compared.broken:
@@ -273,25 +320,66 @@ def _turned(compared: RunComparison, titles: Titles, language: Language, *, now:
         head, question = _where(pair, compared, titles), pair.later.case.question
         if at < _BRIEFLY:
             short = _("{where}: {question}", where=head, question=excerpt(question, _QUESTION))
-            reason = (Fact("", brief_reason(pair.red.reason, language)),) if pair.became else ()
+            reason = (Fact("", brief_reason(pair.became[0].reason, language)),) if pair.became else ()
             brief.append(Item(short, reason))
-        was, became = map(points, pair.scores)
-        text = _("{where}: {question} ({before} → {now})", where=head, question=excerpt(question),
-                 before=was, now=became)  # fmt: skip
+        text, facts = _scored(pair, head), _retrieval(compared, pair)
         tone: Tone = "soft" if pair.disputed else "alarm" if now else "good"
         link = _("Read it →"), f"report.html#{places[pair.later.id]}"
-        quoted.append(Item(text, (), tone, marker, (_sides(pair, pair.red.turn),)))
+        quoted.append(Item(text, facts, tone, marker, _quoted_sides(pair)))
         last = max(len(pair.earlier.turns), len(pair.later.turns))
         sides = tuple(_sides(pair, index) for index in range(1, last + 1))
-        items.append(Item(text, (), tone, marker, sides, link))
+        items.append(Item(text, facts, tone, marker, sides, link))
     for shown, views, folded in ((brief, BRIEF, False), (quoted[:_QUOTED], TEXT, False), (items, PAGE, True)):
         left, more = len(pairs) - len(shown), _("{n} more in --json.") if folded else MORE
         block = Items(tuple(shown), more.format(n=left) if left else "", folded=folded)
         yield Section(key, title, (block,), views=views)
 
 
+def _moved(compared: RunComparison, titles: Titles) -> Iterator[Section]:
+    """The conversations whose score changed much although they did not turn; nothing without any."""
+    least = points(FAR)
+    fell, rose = compared.moved
+    named: Sequence[tuple[str, Message, list[TalkPair]]] = (
+        ("fell", _("Score down by {least} points or more, need for review unchanged ({n})"), fell),
+        ("rose", _("Score up by {least} points or more, need for review unchanged ({n})"), rose),
+    )
+    for key, title, pairs in named:
+        if not pairs:
+            continue
+        items, brief = [], []
+        for pair in pairs:
+            head = _scored(pair, _where(pair, compared, titles))
+            facts = _retrieval(compared, pair)
+            items.append(Item(head, facts, sides=_quoted_sides(pair)))
+            brief.append(Item(head, facts))
+        heading, more = title.format(least=least, n=len(pairs)), _("{n} more in --json.")
+        yield Section(key, heading, (Items.first(_MOVED, items, more, folded=True),))
+        yield Section(key, heading, (Items.first(_BRIEFLY, brief, more),), views=BRIEF)
+
+
+def _scored(pair: TalkPair, where: Message) -> Message:
+    """A pair with its question and both scores."""
+    was, became = map(points, pair.scores)
+    question = excerpt(pair.later.case.question)
+    return _("{where}: {question} ({before} → {now})", where=where, question=question, before=was, now=became)
+
+
+def _retrieval(compared: RunComparison, pair: TalkPair) -> tuple[Fact, ...]:
+    """Whether a needed article came in one of the runs alone."""
+    lost, found = compared.retrieval(pair)
+    said = (
+        (_("The needed article came before, and does not now: {articles}"), lost),
+        (_("The needed article comes now, and did not before: {articles}"), found),
+    )
+    return tuple(Fact("", text.format(articles=listed(ids, 3))) for text, ids in said if ids)
+
+
+def _quoted_sides(pair: TalkPair) -> tuple[tuple[Fact, Fact], ...]:
+    return tuple(_sides(pair, index) for index in pair.shown)
+
+
 def _where(pair: TalkPair, compared: RunComparison, titles: Titles) -> Message:
-    where = turn_text(pair.later.persona, pair.later.case.id, pair.red.turn, titles)
+    where = turn_text(pair.later.persona, pair.later.case.id, pair.decides, titles)
     if pair.later.case.id in compared.guarded:
         where = _("{where}  [must not break]", where=where)
     return _("{where}  [disputed]", where=where) if pair.disputed else where

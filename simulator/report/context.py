@@ -33,6 +33,11 @@ STAND_INS = _(
 )
 # The same where a model played the customers.
 _COUNTED = _("A trial run: simple scoring (no AI) graded. Do not judge the bot by these grades and marks.")
+# Where every question counts on neither side.
+NOTHING_LEFT = _(
+    "No question is left to compare: all have another reference answer than before, or one of before an"
+    " update of the articles."
+)
 # Characters of a question that the lead is asked about.
 QUESTION = 60
 
@@ -64,15 +69,23 @@ def trial_notice(summary: Summary) -> Text:
 
 
 def change_text(pair: Change) -> Message:
-    """The pair of numbers that every view shows: "Questions needing review 27 → 15, score 64 → 83"."""
+    """The pair of numbers that every view shows: "Questions needing review 27 → 15, score 64 → 83".
+
+    It says how many questions are in neither number, and if no other is left, that alone.
+    """
+    if not pair.asked and pair.apart:
+        return NOTHING_LEFT
     (red_before, red_now), (before, now) = pair.questions, pair.score
-    return _(
+    numbers = _(
         "Questions needing review {red_before} → {red_now}, score {before} → {now}",
         red_before=f"{red_before:,}",
         red_now=f"{red_now:,}",
         before=points(before),
         now=points(now),
     )
+    if not pair.apart:
+        return numbers
+    return _("{numbers} (without {n} questions that count on neither side)", numbers=numbers, n=pair.apart)
 
 
 def expectations_text(outcomes: Mapping[str, int]) -> Message:

@@ -6,9 +6,11 @@ Conversations are paired by question, customer and repetition. `RunComparison` i
 2. `judges` has a row for each judge. Cases, not conversations, are tested: five customers with one question
    are one observation.
 3. `turned_red` and `turned_green` are the pairs in which only one of both needs review; `reds` counts them,
-   by case, too.
+   by case, too. `moved` are the others whose score changed much.
 4. It is a regression where the score fell, more cases turned red than chance explains, or a case broke that
    must not.
+
+Questions of which the runs do not call the same answer right, or an outdated one, count on neither side.
 
 No model is called, and no run is changed.
 """
@@ -21,8 +23,10 @@ from typing import Any, Literal, NamedTuple
 
 from simulator.core.document import excerpt
 from simulator.core.types import OPEN, Conversation, Results, Role, Run, Turn, Value
+from simulator.results.articles import names_of
 from simulator.results.draws import interval_of_difference
 from simulator.results.figures import RedTurn, Summary, rounded
+from simulator.results.right_answers import Renamed, has_other_answer, same_text
 from simulator.results.rows import Key
 from simulator.results.significance import ALPHA, mcnemar, wilcoxon
 from simulator.results.update import update_of
@@ -43,6 +47,11 @@ _OF_THE_GRADING = (
 )  # fmt: skip
 _NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
+# Why a question counts on neither side: what is right was changed between the runs, or is of before an update
+# of the articles.
+Apart = Literal["changed", "outdated"]
+# From so much on a score that changed without a turn is told, 0..1; an interval that is wider says little.
+FAR = 0.2
 # Of fewer nothing is said: with five cases no order of events gets the exact test below 5 %.
 FEWEST_CASES = 6
 # A case with a mean before and after.
@@ -60,6 +69,7 @@ class Change(Value):
     """What is asked first: how many questions need review, and the score (0..1), before and now.
 
     Of the `asked` questions that both runs have: where these are all, the figures are those of either report.
+    `apart` counts those that both have and that count on neither side.
     A question needs review where a turn of any of its conversations is red, and nobody disputes it. Both
     pairs are in order of time.
     """
@@ -67,6 +77,7 @@ class Change(Value):
     earlier: str
     later: str
     asked: int
+    apart: int
     questions: tuple[int, int]
     score: tuple[float | None, float | None]
 
@@ -112,9 +123,29 @@ class TalkPair(NamedTuple):
         return bool(self.was), bool(self.became)
 
     @property
-    def red(self) -> RedTurn:
-        """The red turn to look at first; there has to be one."""
-        return (self.became or self.was)[0]
+    def red(self) -> RedTurn | None:
+        """The red turn to look at first; None where neither run has one."""
+        return next(iter((*self.became, *self.was)), None)
+
+    @property
+    def decides(self) -> int:
+        """The turn that decides: the first red one, or else the first that was answered otherwise."""
+        if self.red:
+            return self.red.turn
+        return next((turn.index for turn in self.later.turns if self._is_other(turn.index)), 1)
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The turns to show: the answer to the question itself, where it is another, and what decides."""
+        return tuple(dict.fromkeys((1, self.decides) if self._is_other(1) else (self.decides,)))
+
+    def _is_other(self, index: int) -> bool:
+        """Whether both runs answered at this turn, in other words or with another colour."""
+        before, now = self.at(index)
+        if before is None or now is None:
+            return False
+        red, red_now = (any(red.turn == index for red in side) for side in (self.was, self.became))
+        return red != red_now or not same_text(before.answer.text, now.answer.text)
 
     def at(self, index: int) -> tuple[Turn | None, Turn | None]:
         """A turn (from 1) in both runs; None where the conversation was over."""
@@ -127,7 +158,7 @@ class TalkPair(NamedTuple):
     @property
     def disputed(self) -> bool:
         """Whether people say that nothing of it should be red."""
-        return all(red.is_disputed for red in (*self.was, *self.became))
+        return self.red is not None and all(red.is_disputed for red in (*self.was, *self.became))
 
     @property
     def fall(self) -> float:
@@ -154,12 +185,17 @@ class RedChanges(NamedTuple):
 
 
 class BrokenCase(NamedTuple):
-    """A case that must not break and did: no red turn before, at least one now."""
+    """A case that must not break and did: no red turn before, at least one now.
+
+    `before` is an excerpt of what was answered then in the place of the first red turn, or else to the
+    question; empty where nothing was recorded.
+    """
 
     case: str
     question: str
     turns: tuple[Key, ...]
     why: str
+    before: str
 
 
 class CutShort(NamedTuple):
@@ -175,7 +211,8 @@ class RunComparison:
 
     Both summaries are made by the same red rules, those of the later run: the caller sees to that. `earlier`
     and `later` have the conversations that each run's score counts, `pairs` those that are in both.
-    Cases that are `apart` are in none of them: their references are of before an `update` of the articles.
+    Cases that are `apart` are in none of them: what they call right was changed between the runs, or is of
+    before an `update` of the articles.
     `guarded` cases must not break: either run marks them so.
     """
 
@@ -184,9 +221,15 @@ class RunComparison:
         self.before, self.after = before, after
         earlier = begun_conversations(before.results, after.results)
         later = begun_conversations(after.results, before.results)
-        both = ((earlier[key], later[key]) for key in later if key in earlier)
+        both = [(earlier[key], later[key]) for key in later if key in earlier]
         self.update = update_of(before, after, both)
-        self.apart = self.update.apart if self.update else frozenset[str]()
+        self.renamed: Renamed = self.update.renamed if self.update else {}
+        outdated = self.update.apart if self.update else frozenset[str]()
+        self.apart: dict[str, Apart] = {
+            talk.case.id: "outdated" if talk.case.id in outdated else "changed"
+            for talk_before, talk in both
+            if talk.case.id in outdated or has_other_answer(talk_before.case, talk.case, self.renamed)
+        }
         self.earlier, self.later = (
             {key: talk for key, talk in side.items() if talk.case.id not in self.apart}
             for side in (earlier, later)
@@ -211,12 +254,13 @@ class RunComparison:
         first, second = (
             {case.case for case in side.summary.scores.cases} for side in (self.before, self.after)
         )
-        asked = (first & second) - self.apart
+        asked = (first & second) - self.apart.keys()
         (red, score), (red_now, score_now) = (_figures_on(s, asked) for s in (self.before, self.after))
         return Change(
             earlier=self.ids[0],
             later=self.ids[1],
             asked=len(asked),
+            apart=len(first & second) - len(asked),
             questions=(red, red_now),
             score=(score, score_now),
         )
@@ -341,6 +385,22 @@ class RunComparison:
         turned = (pair for pair in self.pairs if pair.colours == (True, False))
         return sorted(turned, key=lambda pair: (pair.later.case.id not in self.guarded, pair.fall))
 
+    @property
+    def moved(self) -> tuple[list[TalkPair], list[TalkPair]]:
+        """The pairs that did not turn but whose score fell, or rose, by `FAR` or more; the farthest first."""
+        if self.verdict == "not_comparable":
+            return [], []
+        same = [pair for pair in self.pairs if len(set(pair.colours)) == 1 and abs(pair.fall) >= FAR]
+        fell = sorted((pair for pair in same if pair.fall > 0), key=lambda pair: -pair.fall)
+        return fell, sorted((pair for pair in same if pair.fall < 0), key=lambda pair: pair.fall)
+
+    def retrieval(self, pair: TalkPair) -> tuple[list[str], list[str]]:
+        """The needed articles that came before and do not now, and the reverse; none where it is unknown."""
+        was, became = (_needed_that_came(talk, self.renamed) for talk in (pair.earlier, pair.later))
+        if was is None or became is None:
+            return [], []
+        return sorted(was - became), sorted(became - was)
+
     # --- what must not break ---
 
     @cached_property
@@ -355,8 +415,17 @@ class RunComparison:
             if red := [red for red in self.red_turns[1] if red.case == case]:
                 question = next(c.case.question for c in self.later.values() if c.case.id == case)
                 places = tuple(turn.key for turn in red)
-                broken.append(BrokenCase(case, excerpt(question), places, red[0].reason))
+                before = self._answer_before(case, *places[0])
+                broken.append(BrokenCase(case, excerpt(question), places, red[0].reason, excerpt(before)))
         return tuple(broken)
+
+    def _answer_before(self, case: str, conversation: str, index: int) -> str:
+        """What the earlier run answered in this place, or else to the question of the case."""
+        pair = next((pair for pair in self.pairs if pair.later.id == conversation), None)
+        turn = pair.at(index)[0] if pair else None
+        firsts = (t for talk in self.earlier.values() if talk.case.id == case for t in talk.turns[:1])
+        turn = turn or next(firsts, None)
+        return turn.answer.text if turn else ""
 
     @cached_property
     def _asked(self) -> tuple[set[str], set[str]]:
@@ -405,8 +474,8 @@ class RunComparison:
 
     @property
     def cannot_tell(self) -> bool:
-        """Whether nothing got worse as far as can be seen, and not all can be seen."""
-        return not self.regression and bool(self.cut_short or self.unseen)
+        """Whether nothing got worse as far as can be seen, and not all can be seen, or nothing."""
+        return not self.regression and bool(self.cut_short or self.unseen or not self.pairs)
 
     @cached_property
     def differing(self) -> dict[str, tuple[str, ...]]:
@@ -461,6 +530,11 @@ class RunComparison:
             "reds": self.reds._asdict(),
             "turned_red": [self._pair_json(pair) for pair in self.turned_red],
             "turned_green": [self._pair_json(pair) for pair in self.turned_green],
+            **{
+                name: [self._pair_json(pair) for pair in pairs]
+                for name, pairs in zip(("fell", "rose"), self.moved, strict=True)
+            },
+            "apart": [{"case": case, "why": why} for case, why in self.apart.items()],
             "broken": [case._asdict() for case in self.broken],
             "guarded": len(self.guarded),
             "unchecked": self.unchecked,
@@ -475,15 +549,17 @@ class RunComparison:
         })  # fmt: skip
 
     def _pair_json(self, pair: TalkPair) -> dict[str, Any]:
-        """A pair that turned, with excerpts of both answers at the turn that is or was red.
+        """A pair that turned or moved, with excerpts of both answers at the first turn that is to be shown.
 
-        `conversation` is the later run's.
+        `conversation` is the later run's, `turn` the one that decides.
         """
-        red, turns = pair.red, pair.at(pair.red.turn)
+        turns = pair.at(pair.shown[0])
         before, after = (excerpt(turn.answer.text) if turn else "" for turn in turns)
+        lost, found = self.retrieval(pair)
         return {
             "conversation": pair.later.id,
-            "turn": red.turn,
+            "turn": pair.decides,
+            "shown": pair.shown[0],
             "case": pair.later.case.id,
             "persona": pair.later.persona,
             "question": next(excerpt(turn.user) for turn in reversed(turns) if turn),
@@ -491,7 +567,8 @@ class RunComparison:
             "after": after,
             "was": pair.scores[0],
             "became": pair.scores[1],
-            "why": excerpt(red.reason),
+            "why": excerpt(pair.red.reason) if pair.red else "",
+            "articles": {"lost": lost, "found": found},
             "guarded": pair.later.case.id in self.guarded,
             "disputed": pair.disputed,
         }
@@ -502,6 +579,20 @@ def _by_conversation(turns: Iterable[RedTurn]) -> Mapping[str, list[RedTurn]]:
     for turn in turns:
         by[turn.conversation].append(turn)
     return by
+
+
+def _needed_that_came(talk: Conversation, renamed: Renamed) -> set[str] | None:
+    """The articles that the case needs and that came in the conversation, by their present ids.
+
+    None where the bot does not show what it retrieved.
+    """
+    answers = [turn.answer for turn in talk.turns]
+    passages = [passage for answer in answers for passage in answer.passages]
+    if not passages and not all(answer.shows_passages for answer in answers):
+        return None
+    came = {name for passage in passages for name in names_of(passage.id, passage.source or "")}
+    needed = ((id_, renamed.get(id_) or (id_,)) for id_ in talk.case.passages)
+    return {name for id_, names in needed if not came.isdisjoint((id_, *names)) for name in names}
 
 
 def begun_conversations(results: Results, other: Results) -> dict[ConversationKey, Conversation]:

@@ -110,6 +110,11 @@ class Update(NamedTuple):
         return frozenset(question.case for question in self.of("reference"))
 
     @property
+    def renamed(self) -> Mapping[str, tuple[str, ...]]:
+        """The ids that articles go by since, by those that they had."""
+        return {change.id: change.now for change in self.changes if change.kind in ("renamed", "split")}
+
+    @property
     def index_is_old(self) -> bool:
         """Whether the bot still searches the texts of before the update, and none of the new ones."""
         return bool(self.old_passages) and not self.new_passages

@@ -62,7 +62,7 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
     assert found["regression"] is True
     assert found["judges"]["turn"]["difference"] == -0.3
     assert found["change"] == {
-        "earlier": "1-before", "later": "2-after", "asked": 12,
+        "earlier": "1-before", "later": "2-after", "asked": 12, "apart": 0,
         "questions": {"before": 0, "now": 6}, "score": {"before": 1.0, "now": 0.7},
     }  # fmt: skip
     assert len(found["turned_red"]) == 6
@@ -71,15 +71,34 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    """`diff latest` says how the run before it is named; nothing is painted."""
+    """How the run before it is named is said; nothing is painted."""
     two_runs([0.8] * 8, [0.8] * 8, days=1)
 
-    assert main(["diff", "latest"]) == 2
+    assert main(["diff", "2-after", "2-after"]) == 2
     assert "same run, 2-after" in (error := capsys.readouterr().err)
     assert "The one before it: 1-before." in error
     assert main(["diff", "1-before", "runs/1-before"]) == 2
     assert "The one before it" not in capsys.readouterr().err
     assert not list(Path("runs").rglob("*.html"))
+
+
+@pytest.mark.parametrize("arguments", [[], ["latest"], ["4-now"]])
+def test_without_an_earlier_run_the_last_comparable_one_is_taken(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    """The same that the page calls the last run; one line where there is none."""
+    stored(a_result(grades_of(TWELVE), "1-before"))
+    assert main(["diff", *arguments[:1]] if arguments != ["4-now"] else ["diff"]) == 2
+    error = capsys.readouterr().err
+    assert error.splitlines() == [
+        "error: No run before 1-before has the same questions, customers, bot and rubric."
+        " All runs: python run.py history."
+    ]
+    stored(a_result(grades_of([0.2] * 12), "2-try", days=1, limit=12))
+    stored(a_result(grades_of({"other": 0.2}), "3-other", days=2))
+    stored(a_result(grades_of([1.0] * 12), "4-now", days=3))
+
+    assert shown(capsys, *arguments)["change"]["earlier"] == "1-before"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from simulator.cli.app import main
 from simulator.core.messages import shown
 from simulator.results.history import last_comparable
 from simulator.sheets.model import TABS
-from tests.diff_runs import a_result, grades_of, side_of, stored
+from tests.diff_runs import a_result, grades_of, side_of, stored, with_cases
 
 BEFORE, NOW = [0.4, 0.6, 0.8, 0.8, 1.0, 1.0], [0.8, 0.6, 0.8, 1.0, 1.0, 1.0]
 PAIR = "要確認の質問2件 → 1件、点数 77 → 87"
@@ -28,31 +28,47 @@ def changed(capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(reported(capsys, "--json"))["change"]
 
 
-def two_runs() -> None:
+def two_runs(**cases: Any) -> None:
+    """`cases` are fields that the later run has otherwise."""
     stored(a_result(grades_of(BEFORE), "1-before"))
-    stored(a_result(grades_of(NOW), "2-now", days=1))
+    stored(with_cases(a_result(grades_of(NOW), "2-now", days=1), **cases))
 
 
-def test_every_view_shows_the_same_pair(capsys: pytest.CaptureFixture[str]) -> None:
-    """Two of six questions before, one now; the page links to the one that shows both runs."""
-    two_runs()
+@pytest.mark.parametrize(("corrected", "questions", "score", "said"), [
+    (0, (2, 1), (0.7667, 0.8667), PAIR),
+    (2, (0, 0), (0.9, 0.95), "要確認の質問0件 → 0件、点数 90 → 95（どちらにも数えない質問2件を除く）"),
+    (6, (0, 0), (None, None), "比べられる質問が残っていません"),
+])  # fmt: skip
+def test_every_view_shows_the_same_pair(
+    capsys: pytest.CaptureFixture[str],
+    corrected: int,
+    questions: tuple[int, int],
+    score: tuple[float | None, float | None],
+    said: str,
+) -> None:
+    """Two of six questions before, one now; the page links to the one that shows both runs.
+
+    Questions whose reference was corrected are in neither number.
+    """
+    two_runs(**{f"case_{at}": {"references": (("いいえ",),)} for at in range(corrected)})
     pair = changed(capsys)
     text = reported(capsys, "--to", "xlsx")
     page = Path("runs/2-now/report.html").read_text(encoding="utf-8")
     rows = openpyxl.load_workbook("runs/2-now/report.xlsx").worksheets[0].iter_rows(values_only=True)
-    assert main(["diff", "1", "2", "--json"]) == 0
+    assert main(["diff", "1", "2", "--json"]) == (0 if corrected < 6 else 3)
     compared = json.loads(capsys.readouterr().out)
 
     assert pair == compared["change"] == {
-        "earlier": "1-before", "later": "2-now", "asked": 6,
-        "questions": {"before": 2, "now": 1}, "score": {"before": 0.7667, "now": 0.8667},
+        "earlier": "1-before", "later": "2-now", "asked": 6 - corrected, "apart": corrected,
+        "questions": dict(zip(("before", "now"), questions, strict=True)),
+        "score": dict(zip(("before", "now"), score, strict=True)),
     }  # fmt: skip
-    assert compared["said"].startswith(PAIR)
-    assert PAIR in page
+    assert said in compared["said"]
+    assert said in page
     assert 'href="side-by-side.html"' in page
-    assert PAIR in "".join(text.split("\n")).replace("  ", "")
-    assert any(PAIR in str(cell) for row in rows for cell in row)
-    assert PAIR in Path("runs/2-now/side-by-side.html").read_text(encoding="utf-8")
+    assert said in "".join(text.split("\n")).replace("  ", "")
+    assert any(said in str(cell) for row in rows for cell in row)
+    assert said in Path("runs/2-now/side-by-side.html").read_text(encoding="utf-8")
 
 
 def test_a_first_run_has_no_pair(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,17 @@ from simulator.results.comparison import (
     is_guarded,
 )
 from simulator.results.intervals import Floats
-from tests.diff_runs import Key, a_result, a_side, compare, grades_of, side_of
+from tests.diff_runs import (
+    Key,
+    a_result,
+    a_side,
+    compare,
+    grades_of,
+    side_of,
+    with_answers,
+    with_cases,
+    with_passages,
+)
 from tests.properties import examples
 from tests.texts import said, terminal
 
@@ -126,7 +136,8 @@ def test_a_case_that_must_not_break_is_a_regression_of_its_own(tag: str) -> None
     found = compared(before, after, tags={"z": (tag,)})
 
     assert (found.verdict, found.regression) == ("better", True)
-    assert [(b.case, b.turns) for b in found.broken] == [("z", (("calm/z#1", 1),))]
+    assert [(b.case, b.turns, b.before) for b in found.broken] == [("z", (("calm/z#1", 1),), "zは0.8です")]
+    assert "Before: zは0.8です" in terminal(comparison_report(found, "en"), 120)
     assert found.turned_red[0].later.case.id == "z"
 
 
@@ -340,6 +351,110 @@ def test_the_turn_to_look_at_is_the_one_that_needs_review() -> None:
 
     assert (worse["turn"], worse["before"], worse["after"]) == (3, "", "aは0.2です")
     assert (better["turn"], better["before"], better["after"]) == (3, "aは0.2です", "")
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("aは0.8です。", 3), ("はい、できます", 1)])
+def test_the_answer_to_the_question_itself_is_shown_where_it_is_another(answer: str, shown: int) -> None:
+    """Before the turn that decides, at which the other conversation may have been over."""
+    key: Key = ("a", "calm", 1)
+    long = with_answers(a_result({key: [0.8, 0.8, 0.2]}, "after"), [answer])
+    found = compare(a_side({key: [0.8, 0.8]}), side_of(long))
+    (pair,) = found.as_json()["turned_red"]
+    text = terminal(comparison_report(found, "en"), 120)
+
+    assert (pair["turn"], pair["shown"]) == (3, shown)
+    assert (pair["before"], pair["after"]) == (("aは0.8です", answer) if shown == 1 else ("", "aは0.2です"))
+    assert ("Before · Answer 1" in text, "Now · Answer 3" in text) == (shown == 1, True)
+
+
+def test_what_moved_much_without_a_turn_is_listed_with_the_article_that_was_lost() -> None:
+    """From 20 points on, five each way; what is fine, and what needs review, in both runs."""
+    before = [1.0] * 2 + [0.6] + [0.8] * 6 + [0.2, 1.0]
+    after = [0.8, 0.82, 0.2] + [1.0] * 6 + [0.4, 0.6]
+    cases = {case: {"passages": ("fees",)} for case in ("case_0", "case_3")}
+    came = [["desk"] if at else ["fees"] for at in range(11)]
+    came_now = [["fees"] if at == 3 else ["desk"] for at in range(11)]
+    sides = [
+        side_of(with_cases(with_passages(a_result(grades_of(grades), run), passages), **cases))
+        for grades, run, passages in ((before, "before", came), (after, "after", came_now))
+    ]
+    found = compare(*sides)
+    text = terminal(comparison_report(found, "en"), 160)
+    down, up = text.partition("Score down by 20 points")[2].split("Score up by 20 points")
+    shown = found.as_json()
+
+    assert [(pair["case"], pair["was"], pair["became"]) for pair in shown["fell"]] == [
+        ("case-2", 0.6, 0.2), ("case-0", 1.0, 0.8),
+    ]  # fmt: skip
+    assert [pair["case"] for pair in shown["rose"]] == [f"case-{at}" for at in range(3, 10)]
+    assert [pair["articles"] for pair in (*shown["fell"][1:], *shown["rose"][:1])] == [
+        {"lost": ["fees"], "found": []}, {"lost": [], "found": ["fees"]},
+    ]  # fmt: skip
+    assert "case-0ですか (100 → 80)" in down
+    assert "The needed article came before, and does not now: fees" in down
+    assert "The needed article comes now, and did not before: fees" in up
+    assert (up.count("(80 → 100)"), "2 more in --json." in up) == (5, True)
+
+
+OTHER = {"references": (("いいえ",),)}
+
+
+@pytest.mark.parametrize(("before", "after", "is_other"), [
+    ({}, OTHER, True),
+    ({}, {"references": (("はい",), ("いいえ",))}, True),
+    ({}, {"expect": ("料金を言う",)}, True),
+    ({}, {"answerable": False}, True),
+    ({}, {"handover": "required"}, True),
+    ({}, {"passages": ("fees",)}, True),
+    ({}, {"label": "yes"}, True),
+    ({"references": (("0120-000-371です",),)}, {"references": (("0120-000-372です",),)}, True),
+    ({"references": (("[電話番号]です",),)}, {"references": (("0120-000-371ではない",),)}, True),
+    ({"references": (("[電話番号]です",),)}, {"references": (("0120-000-371です",),)}, False),
+    ({"references": (("１，１００円です。", "無料"),)}, {"references": (("無料", "1100 円です"),)}, False),
+    ({}, {"tags": ("料金",), "goal": "知りたい", "references": (("はい",), ())}, False),
+])  # fmt: skip
+def test_a_question_with_another_right_answer_counts_on_neither_side(
+    before: Mapping[str, object], after: Mapping[str, object], is_other: bool
+) -> None:
+    """It neither broke nor makes a regression, and is named; texts are compared as people read them."""
+    tags = {"case-0": ("必須",)}
+    one, other = (
+        a_result(grades_of([first, *[0.8] * 6]), run, tags=tags)
+        for first, run in ((1.0, "before"), (0.2, "after"))
+    )
+    found = compare(side_of(with_cases(one, case_0=before)), side_of(with_cases(other, case_0=after)))
+    said_of_it = "Questions that count on neither side: 1 with another reference answer"
+    text = terminal(comparison_report(found, "en"), 120)
+
+    assert found.regression is not is_other
+    assert found.as_json()["apart"] == [{"case": "case-0", "why": "changed"}] * is_other
+    assert (found.change.asked, found.change.apart) == ((6, 1) if is_other else (7, 0))
+    assert found.change.questions == (0, 0 if is_other else 1)
+    assert (said_of_it in text, "score 80 → 80 (without 1 question" in text) == (is_other, is_other)
+
+
+def test_where_nothing_is_left_to_compare_nobody_can_tell() -> None:
+    """Every reference was corrected: neither better nor worse."""
+    one, other = (a_result(grades_of([value] * 6), run) for value, run in ((1.0, "before"), (0.2, "after")))
+    found = compare(side_of(one), side_of(with_cases(other, **{f"case_{at}": OTHER for at in range(6)})))
+
+    assert (found.cannot_tell, found.regression) == (True, False)
+    assert headline(found) == (
+        "Cannot tell whether it got worse. No question is left to compare: all have another reference answer"
+        " than before, or one of before an update of the articles.",
+        "alarm",
+    )
+
+
+@pytest.mark.parametrize(("before", "is_wide"), [([1.0] * 9 + [0.2] * 3, True), ([0.8] * 11 + [1.0], False)])
+def test_that_few_questions_decide_little_is_said_where_the_interval_is_wide(
+    before: list[float], is_wide: bool
+) -> None:
+    """With how many it would take."""
+    text = terminal(comparison_report(compared(before, [0.8] * 12), "en"), 160)
+
+    assert ("12 questions decide little, about " in text) is is_wide
+    assert ("Tag what must not go wrong must-not-break." in text) is is_wide
 
 
 def test_a_conversation_is_disputed_where_people_dispute_all_of_it() -> None:

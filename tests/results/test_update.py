@@ -122,6 +122,35 @@ def test_an_answer_with_the_new_fact_moved_and_one_with_the_old_is_stale_for_cer
     assert stale.regression
 
 
+def test_a_reference_that_was_corrected_with_its_article_hides_neither_what_moved_nor_what_is_stale() -> None:
+    """The question counts on neither side, and what became of its answer is said all the same."""
+    old, new = ({**PRICE, "references": ((f"It costs {price} yen.",),)} for price in ("1,100", "1,300"))
+    before = {"price": Said("It is 1,100 yen.", {"fees": FEES})}
+    after = {**BEFORE, "fees": NEW_FEES}
+    for came, price, fate in ((NEW_FEES, "1,300", "moved"), (FEES, "1,100", "stale")):
+        now = {"price": Said(f"It is {price} yen.", {"fees": came}, value=1.0 if fate == "moved" else 0.2)}
+        one = a_run(BEFORE, before, {"price": old}, "before", offline=False)
+        result = RunComparison(
+            side_of(one), side_of(a_run(after, now, {"price": new}, "after", offline=False))
+        )
+        assert result.update
+        assert fates(result.update) == {"price": fate}
+        assert result.as_json()["apart"] == [{"case": "price", "why": "changed"}]
+        assert result.regression is (fate == "stale")
+
+
+@pytest.mark.parametrize(("now", "is_other"), [("parcels", False), ("old", False), ("desk", True)])
+def test_an_article_that_only_has_another_id_makes_no_other_question(now: str, is_other: bool) -> None:
+    """Whether the column of needed articles was corrected or not."""
+    words = "Parcels leave our store on the day of the order. They arrive within two days anywhere in Japan."
+    same = {"when": Said("Within two days.")}
+    sides = (
+        side_of(a_run({**BEFORE, id_: words}, same, {"when": {"passages": (named,)}}, name, offline=False))
+        for id_, named, name in (("old", "old", "before"), ("parcels", now, "after"))
+    )
+    assert bool(RunComparison(*sides).apart) is is_other
+
+
 def test_a_figure_that_the_answer_had_all_along_is_not_the_new_fact() -> None:
     """The new price was the fee for late payments before: an answer that has not changed is stale."""
     same = Said("It is 1,100 yen. Late payments cost 300 yen.", {"fees": FEES}, value=0.2)
@@ -634,7 +663,11 @@ def test_the_report_says_that_an_article_is_gone_and_which_references_to_fix() -
     assert "Reference answer: It costs 1,100 yen. Article now: (no longer says so)" in text
     assert "Withdrawn articles that are still quoted (1)" in text
     assert "Questions name articles that do not exist: fees. Correct their column passages." in text
-    assert "No question is left to compare: the references of all are of before the update." in text
+    assert "No question is left to compare: all have another reference answer than before" in text
+    assert (
+        "Questions that count on neither side: 1 with a reference answer of before the update (price)."
+        in text
+    )
     unproved = Said("It is 1,100 yen.")
     likely = compared({**BEFORE, "fees": NEW_FEES}, {"price": (unproved, unproved)}, price=PRICE)
     assert "(price): likely" in terminal(comparison_report(likely, "en"), 300)
