@@ -630,8 +630,9 @@ class ReplyPaths:
                 parts.append(part)
         if not parts:
             raise self._no_text(replies[-1], masked)
-        is_growing = len(parts) > 2 and all(len(a) < len(b) and b.startswith(a) for a, b in pairwise(parts))
-        text = parts[-1] if is_growing else "".join(parts)
+        words = [part for part in parts if part]
+        is_growing = len(words) > 2 and all(len(a) < len(b) and b.startswith(a) for a, b in pairwise(words))
+        text = words[-1] if is_growing else "".join(words)
         if not text:
             raise BotFailure("empty", _("the bot's answer at {answer} is empty", answer=self.answer.text))
         return text

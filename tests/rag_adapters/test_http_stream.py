@@ -123,9 +123,10 @@ async def test_a_condition_ends_the_stream(server: StreamServer) -> None:
 async def test_an_event_may_begin_anew(server: StreamServer) -> None:
     """A moderation replaces what was said; a bot that repeats all of it so far begins anew each time."""
     replaced = [event({"text": "no", "event": "m"}), event({"text": "sorry", "event": "replace"})]
-    growing = [event({"text": "月"}), event({"text": "月額"}), event({"text": "月額990円"})]
+    growing = [pieces("", "月", "月額", "月額990円", "")]
 
     assert (await asked(server, *replaced, restart="event=replace")).text == "sorry"
+    assert (await asked(server, pieces("", "は", "はい"))).text == "ははい"
     for settings in ({"restart": "text"}, {}):
         assert (await asked(server, *growing, **settings)).text == "月額990円"
 
