@@ -36,6 +36,7 @@ from simulator.extending import (
     is_this_machine,
     mask_secrets,
     proxy_for,
+    refusal_in,
     session_of,
     text_of_page,
     through,
@@ -334,16 +335,14 @@ def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyTyp
 def reported_failure(value: Any) -> BotFailure:
     """What a reply, or a piece of one, that is an error says.
 
-    {"error": {"message": "no model"}}, {"message": "..."} or a text; with an HTTP status in it, as that
+    {"error": {"message": "no model"}}, {"errorText": "..."} or a text; with an HTTP status in it, as that
     status would be.
     """
-    fields = value if isinstance(value, dict) else {}
-    problem = fields.get("error") or fields.get("message") or value
-    if isinstance(problem, dict):
-        problem = problem.get("message") or problem
-    text = problem if isinstance(problem, str) else json.dumps(problem, ensure_ascii=False)
-    status = fields.get("status")
-    if isinstance(status, int) and 400 <= status < 600:
+    holders = (value, value.get("error")) if isinstance(value, dict) else ()
+    codes = (part.get(key) for part in holders if isinstance(part, dict) for key in ("status", "code"))
+    said = json.dumps(value, ensure_ascii=False)
+    text = refusal_in(0, said).words or said
+    if status := next((code for code in codes if isinstance(code, int) and 400 <= code < 600), None):
         return refusal(status, text)
     return BotFailure("error", _("the bot sent an error: {text}", text=shortened(text)))
 

@@ -52,7 +52,7 @@ from simulator.models.network import (
     through,
 )
 from simulator.models.patience import Notices
-from simulator.models.refusals import how_it_ended, refused_in, text_of_page, wait_asked_for
+from simulator.models.refusals import how_it_ended, refusal_in, refused_in, text_of_page, wait_asked_for
 from simulator.text import metrics, normalise
 from simulator.text.normalise import is_quoted_from
 from simulator.text.typography import nfkc, straight, straight_pattern

@@ -36,6 +36,7 @@ _MOST_WORDS, _MOST, _DEEPEST = 2_000, 4_000, 6
 # Where the words stand in a body, whatever wraps them, the likeliest first; and the name of a parameter.
 _WORDS = (
     "message", "msg", "detail", "details", "error", "errors", "error_description", "error_msg", "errmsg",
+    "errormessage", "errortext",
     "reason", "issue", "description", "title",
 )  # fmt: skip
 _CODES = ("code", "type", "status")

@@ -205,6 +205,7 @@ async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, 
             "the bot sent an error: quota exceeded",
         ),
         (lambda _: {"error": "no model", "status": 503}, "error", "HTTP 503: no model"),
+        (lambda _: {"error": {"message": "slow down", "code": 429}}, "error", "HTTP 429: slow down"),
         (
             lambda _: bots.bot_reply("月額4,1") | {"candidates": [{"finishReason": "MAX_TOKENS"}]},
             "error",

@@ -168,6 +168,7 @@ async def test_a_secret_is_masked_although_it_comes_in_pieces(
             "the bot sent an error: no model",
         ),
         ([event("overloaded", "error")], {}, "error", "the bot sent an error: overloaded"),
+        ([event({"type": "error", "errorText": "no model"})], {}, "error", "the bot sent an error: no model"),
         (
             [event({"type": "error", "code": 7}, "x")],
             {},
