@@ -405,6 +405,11 @@ def test_each_outcome_of_a_question_has_its_grades_and_its_sentence(
         ("llm_correctness", LEFT_OUT, 0,
          "模範回答の語の82%が回答にあります。模範回答の 4,800円 がありません。"),
         ("llm_correctness", GOOD, 1, "模範回答の語の100%が回答にあります。"),
+        ("turn", GOOD, 5,
+         "語と数字は合っています。模範回答の語の100%が回答にあります。"
+         "回答の語の100%が、検索された部分にあります。"),
+        ("turn", WRONG_FIGURE, 2,
+         "語か数字が合いません。模範回答の語の91%が回答にあります。模範回答の 4,800円 がありません。"),
     ],
 )  # fmt: skip
 def test_a_reason_says_what_was_counted(judge: str, answer: str, value: float, reason: str) -> None:
