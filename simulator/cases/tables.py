@@ -39,6 +39,8 @@ _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 _NAMED_DELIMITER = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 # How Excel keeps the zeros of a number in a CSV: ="0120".
 _TEXT_FORMULA = re.compile(r'\A="([^"]*)"\Z')
+# A cell of a row that says nothing: blank, or the rule below the heading of a table in Markdown.
+_RULE = re.compile(r"\s*(?::?-+:?)?\s*")
 # What begins like objects is JSON, whatever its file is called.
 _OBJECTS = re.compile(r'\s*\[?\s*\{\s*"')
 Cells = tuple[int, list[str] | RowFault]
@@ -173,7 +175,7 @@ def _lines_of_cells(path: Path, text: str, delimiter: str) -> Iterator[Cells]:
             cells = []
         if cells is None:
             return
-        if any(map(str.strip, cells)):
+        if not all(map(_RULE.fullmatch, cells)):
             yield start, [_TEXT_FORMULA.sub(r"\1", cell) for cell in cells]
         start = reader.line_num + 1
 

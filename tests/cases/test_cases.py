@@ -307,6 +307,7 @@ ANSWERS_OF_SQUAD = '[{"text": "5円", "answer_start": 0}, {"text": "6円", "answ
         ("titles.csv", "FAQ一覧\n作成,佐藤\n\nNo,質問,正解\n7,料金は?,5円|6円\n", FEE | {"id": "7"}),
         ("again.csv", "質問,正解\n料金は?,5円|6円\n質問 ,正解\n", FEE),
         ("bars.csv", "質問|正解\n料金は?|5円\n", {"question": "料金は?", "references": (("5円",),)}),
+        ("table.txt", "| 質問 | 正解 |\n|---|:-:|\n| 料金は? | 5円 |\n", {"question": "料金は?"}),
         ("spaces.csv", '質問, 正解\n"料金は?", "5,000円"\n', {"references": (("5,000円",),)}),
         ("zeros.csv", '番号,質問,正解\n="007",料金は?,5円|6円\n', FEE | {"id": "007"}),
         ("unseen.csv", "\ufeff\ufeff質問,正解\u200b\n料金は?,5円|6円\n\u200b\n\x1a\n", FEE),
