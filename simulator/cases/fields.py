@@ -49,6 +49,9 @@ _TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切�
 # Keys that hold a text of a message, likeliest first, and lists within each other that hold none any more.
 _TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
 _DEEPEST = 12
+# An array of texts as NumPy shows it; to Python they would be one text.
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_ARRAY = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*)+\]", re.DOTALL)
 # JSON within JSON is decoded so often, and a Python literal (of a table made by pandas) is at most so long.
 _LAYERS, _LONGEST_LITERAL = 3, 2_000_000
 _SPEAKERS = "|".join(word for role in ("user", "assistant") for word in NAMES["history"][role])
@@ -324,7 +327,7 @@ def text_of(content: Any, depth: int = 0) -> str:
 def decoded(value: Any) -> Any:
     """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
 
-    A table made by pandas holds Python literals, which are read as safely.
+    A table made by pandas holds Python literals, which are read as safely, and arrays: ['a' 'b'].
     """
     for _layer in range(_LAYERS):
         if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
@@ -335,6 +338,8 @@ def decoded(value: Any) -> Any:
         except (ValueError, RecursionError):
             if text[:1] == '"' or len(text) > _LONGEST_LITERAL:
                 break
+            if _ARRAY.fullmatch(text):
+                text = f"[{','.join(re.findall(_QUOTED, text))}]"
             try:
                 value = ast.literal_eval(text)
             except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -64,6 +64,7 @@ def by_word(words: Mapping[str, Sequence[str]]) -> dict[str, Any]:
 
 # Soft hyphen, signs of no width, byte order mark.
 _UNSEEN = r"\u00ad\u200b-\u200f\u2060\ufeff"
+_NUMBERED = re.compile(r"^\s*(?:[①-⑳]|[(（]?\d{1,2}[.)．）])\s*(?=\S)")
 _IN_TWO_LANGUAGES = re.compile(r"[/／\n]")
 # A header that stands in brackets as a whole.
 _IN_BRACKETS = re.compile(r"[【「『〔《<\[]([^【】「」『』〔〕《》<>\[\]]+)[】」』〕》>\]]")
@@ -73,10 +74,12 @@ _IN_BRACKETS = re.compile(r"[【「『〔《<\[]([^【】「」『』〔〕《�
 def normalised(header: str) -> str:
     """A header without differences in width, case, spaces, `_`, `-`, a final dot and a note in brackets.
 
-    Brackets around all of it, a mark before it, and signs that nobody sees make no difference either:
-    【質問】, ■質問. A name that begins with `__` is a program's own (`__expected` of promptfoo) and stays.
+    Brackets around all of it, a mark or a number before it, and signs that nobody sees make no difference
+    either: 【質問】, ■質問, ①質問. A name that begins with `__` is a program's own (`__expected` of
+    promptfoo) and stays.
     """
-    plain = re.sub(f"[{_UNSEEN}]", "", unicodedata.normalize("NFKC", header)).casefold().strip()
+    header = _NUMBERED.sub("", re.sub(f"[{_UNSEEN}※]", "", header))
+    plain = unicodedata.normalize("NFKC", header).casefold().strip()
     if plain.startswith("__"):
         return plain
     plain = plain.lstrip("■◆●▼◇□・") or plain

@@ -316,6 +316,8 @@ ANSWERS_OF_SQUAD = '[{"text": "5円", "answer_start": 0}, {"text": "6円", "answ
         ("promptfoo.csv", "question,__expected\nHow much?,contains:5\n", {"references": ()}),
         ("langfuse.csv", 'input,expected_output\n"{""question"": ""料金は?""}",5円|6円\n', FEE),
         ("ragas.csv", "user_input,retrieved_contexts\n料金は?,\"['a', 'b']\"\n", {"contexts": ("a", "b")}),
+        ("arrays.csv", "question,contexts\na,\"['a'\n 'b']\"\n", {"contexts": ("a", "b")}),
+        ("numbered.csv", "①質問,2) 正解※\n料金は?,5円|6円\n", FEE),
         ("lines.txt", '{"question": "料金は?", "answers": ["5円", "6円"]}\n', FEE),
         ("wrapped.json", '{"n": 1, "faqs": [{"q": "料金は?", "ideal": ["5円", "6円"]}]}', FEE),
         (
