@@ -201,6 +201,8 @@ def _missing(summary: Summary, settings: Settings) -> Iterator[Finding]:
         yield Finding("evidence", text)
     if summary.status != "finished" or summary.finished < summary.planned:
         text = _("{finished} of {planned} conversations held (all required)")
+        if summary.finished == summary.planned:
+            text = _("all conversations were held, but the run was cut short before it was over")
         yield Finding("unfinished", text.format(finished=summary.finished, planned=summary.planned))
     # All judges together, or the one that decides: its failures must not hide among the others.
     deciding = [judges[summary.scores.primary]] if summary.scores.primary in judges else []

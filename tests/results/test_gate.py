@@ -91,6 +91,10 @@ def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
     ({"status": "interrupted", "planned": 9}, "8 of 9 conversations held (all required)"),
     ({"status": "running", "planned": 9}, "8 of 9 conversations held (all required)"),
     ({"status": "finished", "planned": 9}, "8 of 9 conversations held (all required)"),
+    (
+        {"status": "interrupted", "planned": 8},
+        "all conversations were held, but the run was cut short before it was over",
+    ),
     ({"score": None}, "nothing was graded"),
 ])  # fmt: skip
 def test_what_is_unfinished_or_not_graded_never_passes(changes: dict[str, Any], reason: str) -> None:
