@@ -23,7 +23,7 @@ from simulator.report.painters.markdown import markdown as as_markdown
 def command(
     flags: dict[str, Any],
     before: str = argument(
-        "RUN", "The earlier run: id, start of an id, or path; else the last that can be compared.", "latest"
+        "RUN", "The earlier run: id, start of an id, or path; else the last that can be compared.", ""
     ),
     after: str = argument("LATER", "The later run.", "latest"),
     *,
@@ -44,7 +44,7 @@ def command(
     the retrieved texts prove, are a regression, too.
     """
     settings = load_settings(flags)
-    compared = difference(before, after, settings.runs)
+    compared = difference(before or "latest", after, settings.runs)
     try:
         write_atomically(compared.path, html.page(compared.report))
     except RunFileError as error:  # the folder of the later run may be read-only

@@ -196,10 +196,12 @@ def _apart(compared: RunComparison) -> Iterator[Line]:
     """The questions that count on neither side, and why."""
     kinds = []
     for kind, text in _APART.items():
-        if cases := [case for case, why in compared.apart.items() if why == kind]:
-            kinds.append(text.format(n=len(cases), cases=listed(cases, _NAMED)))
+        if ids := [case for case, why in compared.apart.items() if why == kind]:
+            kinds.append(text.format(n=len(ids), cases=listed(ids, _NAMED)))
     if kinds:
         yield Line(_("Questions that count on neither side: {kinds}.", kinds=kinds), "alarm")
+    if cases := compared.guarded_apart:
+        yield Line(_("Must-not-break questions among them: {cases}", cases=listed(cases, _NAMED)), "alarm")
 
 
 def _few(compared: RunComparison) -> Iterator[Message]:

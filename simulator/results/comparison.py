@@ -213,7 +213,8 @@ class RunComparison:
     and `later` have the conversations that each run's score counts, `pairs` those that are in both.
     Cases that are `apart` are in none of them: what they call right was changed between the runs, or is of
     before an `update` of the articles.
-    `guarded` cases must not break: either run marks them so.
+    `guarded` cases must not break: either run marks them so. Nobody can say whether those in `guarded_apart`
+    did.
     """
 
     def __init__(self, before: RunFigures, after: RunFigures) -> None:
@@ -234,8 +235,10 @@ class RunComparison:
             {key: talk for key, talk in side.items() if talk.case.id not in self.apart}
             for side in (earlier, later)
         )
-        talks = (*self.earlier.values(), *self.later.values())
-        self.guarded = tuple(dict.fromkeys(talk.case.id for talk in talks if is_guarded(talk.case.tags)))
+        talks = (*earlier.values(), *later.values())
+        guarded = dict.fromkeys(talk.case.id for talk in talks if is_guarded(talk.case.tags))
+        self.guarded = tuple(case for case in guarded if case not in self.apart)
+        self.guarded_apart = tuple(case for case in guarded if case in self.apart)
         self.red_turns = tuple(tuple(side.summary.red.by_turn.values()) for side in (before, after))
 
     @property
@@ -534,7 +537,10 @@ class RunComparison:
                 name: [self._pair_json(pair) for pair in pairs]
                 for name, pairs in zip(("fell", "rose"), self.moved, strict=True)
             },
-            "apart": [{"case": case, "why": why} for case, why in self.apart.items()],
+            "apart": [
+                {"case": case, "why": why, "guarded": case in self.guarded_apart}
+                for case, why in self.apart.items()
+            ],
             "broken": [case._asdict() for case in self.broken],
             "guarded": len(self.guarded),
             "unchecked": self.unchecked,

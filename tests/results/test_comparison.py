@@ -427,9 +427,10 @@ def test_a_question_with_another_right_answer_counts_on_neither_side(
     text = terminal(comparison_report(found, "en"), 120)
 
     assert found.regression is not is_other
-    assert found.as_json()["apart"] == [{"case": "case-0", "why": "changed"}] * is_other
+    assert found.as_json()["apart"] == [{"case": "case-0", "why": "changed", "guarded": True}] * is_other
     assert (found.change.asked, found.change.apart) == ((6, 1) if is_other else (7, 0))
     assert found.change.questions == (0, 0 if is_other else 1)
+    assert ("Must-not-break questions among them: case-0" in text) is is_other
     assert (said_of_it in text, "score 80 → 80 (without 1 question" in text) == (is_other, is_other)
 
 

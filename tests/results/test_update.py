@@ -135,7 +135,7 @@ def test_a_reference_that_was_corrected_with_its_article_hides_neither_what_move
         )
         assert result.update
         assert fates(result.update) == {"price": fate}
-        assert result.as_json()["apart"] == [{"case": "price", "why": "changed"}]
+        assert result.as_json()["apart"] == [{"case": "price", "why": "changed", "guarded": False}]
         assert result.regression is (fate == "stale")
 
 
