@@ -221,6 +221,11 @@ class ReportContext:
         cause = self.causes.get((conversation, turn))
         return cause_sentence(cause) if cause else ""
 
+    def likely_cause(self, conversation: str, turn: int) -> str:
+        """The cause of a red turn by its name in worksheets; empty where nobody knows it."""
+        cause = self.causes.get((conversation, turn))
+        return cause.cause if cause and cause.standing != "open" else ""
+
     @cached_property
     def said(self) -> dict[tuple[str, int], HumanVerdict]:
         """What the team says of turns."""

@@ -70,6 +70,7 @@ def _turn(
         "key": answer_key(talk.case, turn),
         "red": red,
         "mark": tables.mark_text(red) if red else "",
+        "likely": context.likely_cause(*key),
         "severity": worst_severity(red.marks) if red else "",
         "why": tables.why(red, turn) if red else "",
         "words": context.words(*key),

@@ -222,10 +222,20 @@ def _entry(
         "expected": tables.expected_at(talk.case, turn.index, QUOTED_LENGTH),
         "key": answer_key(talk.case, turn),
         "mark": tables.mark_text(red),
+        "grade": _grade_text(context, red),
         "cause": context.cause_sentence(*red.key),
+        "likely": context.likely_cause(*red.key),
         "words": context.words(*red.key),
         "customers": [(anchors.get(other.key, ELSEWHERE), other.persona, other.turn) for other in same],
     }
+
+
+def _grade_text(context: ReportContext, red: RedTurn) -> Text:
+    """What the deciding judge gave: "Overall 2 / 5"; empty where it gave nothing."""
+    score = context.scores(*red.key).get(context.summary.scores.primary)
+    if score is None or score.state != "scored":
+        return ""
+    return _("{name} {n}", name=context.titles("judge", score.judge), n=tables.grade_text(score))
 
 
 def _drawn(context: ReportContext, report: Report, first: Iterable[str], shelf: Shelf) -> dict[str, Markup]:

@@ -460,9 +460,15 @@ COLUMNS: Mapping[str, ColumnKind] = {
     "cost": ColumnKind(pgettext("a column", "Cost (USD)"), kind="number"),
 }
 
-_GRADES = _(
-    "5 may go out as it is, 4 with a blemish, 3 after a small fix, 2 misleads or is of no use, 1 does harm"
-)
+# What people mean by a grade, the best first.
+GRADES: Mapping[int, Message] = {
+    5: _("may go out as it is"),
+    4: _("may go out with a blemish"),
+    3: _("may go out after a small fix"),
+    2: _("misleads or is of no use"),
+    1: _("does harm"),
+}
+_GRADES = _("{parts}", parts=[_("{n} {meaning}", n=n, meaning=meaning) for n, meaning in GRADES.items()])
 COLUMN_HELP: Mapping[str, Message] = {
     "persona": _("Who got this answer. What you write in the row counts for all of them."),
     "state": _(

@@ -94,10 +94,10 @@
     const button = (text, letter, click) =>
       make("button", { type: "button", click, "aria-keyshortcuts": letter }, label(text), key(letter));
     ui.texts = make("div", { class: "work-blind", "aria-live": "polite" });
-    ui.grades = [1, 2, 3, 4, 5].map((value) => make("button", {
-      type: "button", class: "work-judge", "aria-pressed": "false", "aria-keyshortcuts": String(value),
+    ui.grades = [5, 4, 3, 2, 1].map((value) => make("button", {
+      type: "button", class: "work-judge", "aria-pressed": "false", "aria-keyshortcuts": String(value), "data-value": value,
       click: () => grade(value),
-    }, String(value)));
+    }, make("b", {}, String(value)), " ", label(value)));
     ui.comment = make("textarea", { rows: "2", maxlength: "20000", "aria-keyshortcuts": "m", change: comment,
       input: () => sessionStorage.setItem(draft(state.answers[at]), ui.comment.value) });
     ui.said = make("p", { class: "work-said", role: "status" });
@@ -109,10 +109,10 @@
     $("main").append(ui.texts, make("div", { class: "work" },
       make("label", {}, make("span", {}, label("comment"), key("m")), ui.comment)), ui.passages);
     document.body.append(make("aside", { class: "work-bar work", "aria-label": label("title") },
-      make("div", { class: "work-row", role: "group", "aria-label": label("grade") },
-        make("b", {}, label("scale")), ...ui.grades),
+      ui.said, make("div", { class: "work-grades", role: "group", "aria-label": label("grade") }, ...ui.grades),
       make("div", { class: "work-row" }, button("previous", "p", () => step(-1)), button("next", "n", () => step(1)),
-        ui.at, button("undo", "u", undo), ui.said, make("label", {}, make("span", {}, label("name")), ui.name))));
+        ui.at, button("undo", "u", undo), make("label", {}, make("span", {}, label("name")), ui.name),
+        make("a", { href: "./" }, label("report")))));
   }
 
   function show() {
@@ -122,7 +122,7 @@
       .flatMap((part) => [make("h2", {}, label(part)), make("p", { class: "work-text", "data-part": part }, row[part])]);
     ui.texts.replaceChildren(...drawn("earlier", "question", "answer"));
     ui.passages.replaceChildren(...drawn("passages"));
-    for (const [n, each] of ui.grades.entries()) each.setAttribute("aria-pressed", String(n + 1 === given));
+    for (const each of ui.grades) each.setAttribute("aria-pressed", String(Number(each.dataset.value) === given));
     if (ui.comment !== document.activeElement) ui.comment.value = sessionStorage.getItem(draft(row)) ?? text;
     const done = state.answers.filter((each) => mine(each).grade).length;
     const of = state.answers.length;

@@ -4,6 +4,7 @@ The page shows what a row of that worksheet shows, and what its reader graded be
 anybody else said of an answer is not on it, and is not sent to it.
 """
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -13,16 +14,18 @@ from pydantic import Field, StringConstraints
 from simulator.core.document import Line, Report, Section
 from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, pgettext
-from simulator.core.types import HumanVerdict, Value
+from simulator.core.types import HumanVerdict, Passage, Value
 from simulator.report.worksheets import blind_sheet
 from simulator.results.review import blind_sample
 from simulator.results.rows import Key
-from simulator.sheets.model import COLUMN_HELP, COLUMNS, TABS, WORKSHEETS
+from simulator.sheets.model import COLUMNS, GRADES, TABS, WORKSHEETS
+from simulator.storage.results import select_turns
 from simulator.storage.words import read_news, save_blind_grade
-from simulator.web.review import LABELS, RunReview, Typed, plain_text
+from simulator.web.review import LABELS, LONGEST, RunReview, Typed, plain_text
 
 # What a reader sees of an answer, from the top down.
 _SHOWN = ("earlier", "question", "passages", "answer")
+_HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _AS_IN_REVIEW = (
     "name", "name_first", "next", "previous", "undo", "nothing_to_undo", "saving", "unsaved", "gone",
 )  # fmt: skip
@@ -30,7 +33,8 @@ _LABELS: Mapping[str, Message | str] = {
     **{name: COLUMNS[name].title for name in (*_SHOWN, "comment")},
     **{name: LABELS[name] for name in _AS_IN_REVIEW},
     "title": TABS["blind"],
-    "scale": COLUMN_HELP["grade_1"],
+    **{str(grade): meaning for grade, meaning in GRADES.items()},
+    "report": _("← Report"),
     "here": _("{n} of {of}", n="{n}", of="{of}"),
     "graded": _("{n} of {of} graded", n="{n}", of="{of}"),
     "saved": _("Saved."),
@@ -73,6 +77,7 @@ def blind_state(review: RunReview, by: str) -> dict[str, Any]:
     reading = review.reading
     context = reading.outputs.context
     places = {place: key for key, (place, _chance) in _sample(review).items()}
+    turns = {places[talk.id, turn.index]: turn for talk, turn in select_turns(context.results, places)}
     graded = {
         places[word.conversation, word.turn]: {"grade": word.grade, "comment": word.comment}
         for word in read_news(review.path).verdicts
@@ -83,11 +88,20 @@ def blind_state(review: RunReview, by: str) -> dict[str, Any]:
         "language": reading.language,
         "labels": {name: reading.text(label) for name, label in _LABELS.items()},
         "answers": [
-            {"key": row.key, **{name: row.cell(name).text for name in _SHOWN}}
+            {
+                "key": row.key,
+                **{name: row.cell(name).text for name in _SHOWN},
+                "passages": "\n\n".join(map(_readable, turns[row.key].answer.passages)),
+            }
             for row in blind_sheet(context).rows
         ],
         "grades": graded,
     }
+
+
+def _readable(passage: Passage) -> str:
+    """A passage without the marks of its headings."""
+    return _HEADING_MARK.sub("", passage.text)[:LONGEST]
 
 
 def save_grade(review: RunReview, written: WrittenGrade) -> None:

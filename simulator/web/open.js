@@ -110,7 +110,7 @@
     }
     if (!isUndo) remember({ at, changes });
     take(counted);
-    note(at, "saved");
+    note(at, isUndo ? "undone" : "saved", new Intl.ListFormat(state.language).format(Object.keys(changes).map((field) => label(field))));
     return true;
   }
 
@@ -246,7 +246,9 @@
     }
 
     chosen(field) {
-      const options = [["", "–"], ...state.choices[field]].map(([value, title]) => make("option", { value }, title));
+      const choices = state.choices[field];
+      const likely = field === "cause" && choices.find(([value]) => value === this.host.dataset.cause);
+      const options = [["", "–"], ...(likely ? [likely] : []), ...choices.filter((choice) => choice !== likely)].map(([value, title]) => make("option", { value }, title));
       return this.labelled(field, make("select", {}, ...options), SHORTCUT[field]);
     }
 
@@ -318,7 +320,7 @@
       if (said(this.at, "correct_answer") && this.difference.hidden) this.compare();
       this.element.classList.toggle("work-done", Boolean(word?.judge_is));
       const { kind, at } = this.status.dataset;
-      if (!kind || (kind === "saved" && at !== word?.at)) this.tell(word?.at || word?.by ? "last" : "");
+      if (!kind || (["saved", "undone"].includes(kind) && at !== word?.at)) this.tell(word?.at || word?.by ? "last" : "");
     }
 
     // What the answer lacks and has too much, beside the right one; the server compares.
@@ -342,7 +344,7 @@
       const word = words.get(this.at);
       this.status.dataset.at = word?.at ?? "";
       const text = { saving: label("saving"), saved: word && label("saved", { who: who(word) }),
-        unsaved: label("unsaved", { why }), last: word && label("last", { who: who(word) }) }[kind] || "";
+        undone: label("undone", { what: why }), unsaved: label("unsaved", { why }), last: word && label("last", { who: who(word) }) }[kind] || "";
       this.status.replaceChildren(text, ...(again ? [" ", button("retry", again)] : []));
     }
   }
@@ -472,9 +474,28 @@
   const position = () => state.answers.findIndex(({ at, element }) =>
     current && (element === current || at === placeOf(current)));
 
+  // Below what a link that leads there leaves free at the top, and above the bar.
+  function inSight(host) {
+    const { top, bottom } = (host.checkVisibility() ? host : host.closest(".question, .talk")).getBoundingClientRect();
+    const margin = Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop);
+    return bottom > margin && top < bar.element.getBoundingClientRect().top;
+  }
+
+  // Where n and p go on: from the selected answer, or from another one that the reader has come to.
+  function from(by) {
+    if (current && inSight(current)) return position();
+    const list = state.answers;
+    const come = $$(".reddest [data-key], .turn[data-key]").filter((host) => host.matches("li") || host.checkVisibility())
+      .find((host) => inSight(host) && list.some(({ key }) => key === host.dataset.key));
+    if (!come) return position();
+    const at = list.findIndex(({ key }) => key === come.dataset.key);
+    // A card in sight is the next one; a turn was read, and its card is elsewhere.
+    return by > 0 && come.matches("li") ? at - 1 : at;
+  }
+
   // Without a filter the next one of all; a judged answer does not come again under "open".
   function step(by) {
-    const here = position();
+    const here = from(by);
     const list = state.answers;
     for (let n = 1; n <= list.length; n += 1) {
       const to = (((here < 0 && by < 0 ? 0 : here) + by * n) % list.length + list.length) % list.length;
@@ -499,11 +520,15 @@
     const judged = list.filter(({ at }) => words.get(at)?.judge_is).length;
     const here = position() + 1;
     bar.at.textContent = label("judged", { n: judged, of: list.length }) + (here ? ` · ${label("here", { n: here })}` : "");
-    bar.name.textContent = localStorage.getItem(store.name) || label("no_name");
+    bar.name.replaceChildren(make("span", {}, localStorage.getItem(store.name) || label("no_name")));
     const decided = state.decision.verdict;
-    bar.decision.replaceChildren(
-      decided ? label("field", { name: label("decision"), text: titleOf("decision", decided) }) : label("decision"), key("d"));
-    for (const { element, at } of list) if (element) element.classList.toggle("work-out", !fits(at));
+    const decision = decided ? label("field", { name: label("decision"), text: titleOf("decision", decided) }) : label("decision");
+    bar.decision.replaceChildren(make("span", {}, decision), key("d"));
+    $("#decision").hidden = !decided;
+    $("#decision b").textContent = state.decided;
+    for (const card of $$(".reddest [data-key]")) card.classList.toggle("work-out", !fits(placeOf(card)));
+    bar.filtered.textContent = bar.filter.value === "all" ? "" : label("filtered", { n: list.filter(({ at }) => fits(at)).length, of: list.length });
+    if (bar.filtered.textContent) bar.at.textContent = bar.filtered.textContent;
   }
 
   function announce(text) {
@@ -552,7 +577,9 @@
     verdict.addEventListener("change", ask);
     const news = make("p", { class: "work-said", role: "status" });
     let seen;
-    const decided = dialog("decision", (form) => form.append(news,
+    // What was found stands where it is decided on, and that it was a trial.
+    const result = $$(".banner, .hero .card > .verdict").map(({ textContent }) => make("p", {}, textContent));
+    const decided = dialog("decision", (form) => form.append(...result, news,
       make("label", {}, label("decision"), verdict), make("label", {}, label("approver"), by),
       make("label", {}, label("why"), reason), make("label", {}, label("decided"), on)), async () => {
       const now = verdict.value
@@ -560,7 +587,7 @@
         : { verdict: "", by: "", on: "", reason: "" };
       const reply = await post("decision", { was: seen, now }).catch(() => undefined);
       if (reply?.ok) {
-        state.decision = now;
+        Object.assign(state, { decision: now }, await reply.json());
         announce(label("decision_saved"));
         return progress();
       }
@@ -593,20 +620,22 @@
       at: make("output", { class: "work-at" }),
       news: make("output", { class: "work-news" }),
       run: make("p", { class: "work-run", role: "status", hidden: true }),
-      filter: make("select", { "aria-label": label("filter"), "aria-keyshortcuts": "f", change: refresh }, ...filters),
-      decision: button("decision", () => dialogs.decision.ask(), { "aria-keyshortcuts": "d" }),
-      name: make("button", { type: "button", class: "work-name", "aria-label": label("name"), click: () => dialogs.name.ask() }),
+      filter: make("select", { "aria-label": label("filter"), "aria-keyshortcuts": "f", change: filter }, ...filters),
+      filtered: make("p", { class: "work-filtered", role: "status", lang: state.language }),
+      decision: button("decision", () => dialogs.decision.ask(), { "aria-keyshortcuts": "d", class: "work-cut" }),
+      name: make("button", { type: "button", class: "work-name work-cut", "aria-label": label("name"), click: () => dialogs.name.ask() }),
     };
     made.element = make("aside", { class: "work-bar", "aria-label": label("bar"), lang: state.language },
       made.run, made.news,
       make("div", { class: "work-row" },
         button("previous", () => step(-1), { "aria-keyshortcuts": "p" }, key("p")),
         button("next", () => step(1), { "aria-keyshortcuts": "n", class: "work-first" }, key("n")),
-        made.at, made.filter,
-        button("undo", undo, { "aria-keyshortcuts": "u" }, key("u")), made.decision,
-        button("keys", () => dialogs.help.ask(), { "aria-keyshortcuts": "?" }, key("?")), made.name,
+        made.at, made.filter, button("undo", undo, { "aria-keyshortcuts": "u" }, key("u"))),
+      make("div", { class: "work-row" }, made.decision,
+        button("keys", () => dialogs.help.ask(), { "aria-keyshortcuts": "?", class: "work-help" }, key("?")), made.name,
         make("a", { href: "blind.html" }, label("blind")), make("a", { href: "../" }, label("runs"))));
     document.body.append(made.element);
+    $("#reddest")?.after(made.filtered);
     return made;
   }
 
@@ -618,13 +647,21 @@
     const control = panel.fields.get(field);
     if (control.type === "checkbox") control.click();
     else control.focus();
+    // What is typed next replaces a name; into longer texts people add.
+    if (control.tagName === "INPUT") control.select();
+  }
+
+  // What is left is in sight at once, and so is that nothing is.
+  function filter() {
+    announce("");
+    refresh();
+    if (bar.filtered.textContent) bar.filtered.scrollIntoView();
   }
 
   function cycleFilter() {
     const { options } = bar.filter;
     bar.filter.selectedIndex = (bar.filter.selectedIndex + 1) % options.length;
-    refresh();
-    announce(bar.filter.selectedOptions[0].textContent);
+    filter();
   }
 
   const KEYS = {

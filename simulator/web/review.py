@@ -19,6 +19,7 @@ from simulator.core.errors import InputError
 from simulator.core.messages import Message, _, pgettext, safe_text, shown
 from simulator.core.settings import stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Value
+from simulator.report.people import decision_text
 from simulator.report.run_page import run_page
 from simulator.report.tables import anchor
 from simulator.results.red import red_questions
@@ -69,7 +70,10 @@ LABELS: Mapping[str, Message | str] = {
     "judged": _("{n} of {of} judged", n="{n}", of="{of}"),
     "here": _("no. {n}", n="{n}"),
     "none_left": _("No other answer matches this filter."),
-    "nothing_to_undo": _("There is nothing to undo."),
+    "undone": _("Taken back: {what}", what="{what}"),
+    "nothing_to_undo": _(
+        "There is nothing to undo. Only what was entered since this page was opened can be taken back."
+    ),
     "next": pgettext("a button", "Next"),
     "previous": pgettext("a button", "Back"),
     "undo": _("Undo"),
@@ -89,6 +93,7 @@ LABELS: Mapping[str, Message | str] = {
     "finished": _("The run is over."),
     "bar": pgettext("a bar of buttons", "Review"),
     "filter": _("Filter"),
+    "filtered": _("Filter: {n} of {of} answers", n="{n}", of="{of}"),
     "filter_all": _("All answers"),
     "filter_open": pgettext("answers", "Open"),
     "filter_mine": pgettext("answers", "Mine"),
@@ -222,6 +227,11 @@ class RunReview:
             self._reading = mark, Reading(self.path)
         return self._reading[1]
 
+    @property
+    def _read(self) -> Reading:
+        """The run as it was read last: words change nothing about its language, figures and answers."""
+        return self._reading[1] if self._reading else self.reading
+
     def state(self) -> dict[str, Any]:
         """What the page asks for first: its labels, the answers to look at, and what is said of them."""
         reading = self.reading
@@ -244,6 +254,7 @@ class RunReview:
         return {
             "words": [word_json(word) for word in news.verdicts if word.source != "blind"],
             "decision": (news.decision or ReleaseDecision()).model_dump(),
+            "decided": self._decided(news.decision),
             "running": news.status == "running" and is_held(self.path.parent),
             "ended": news.ended,
             "planned": news.planned,
@@ -268,15 +279,18 @@ class RunReview:
 
     def _save_tests(self, tests: Path) -> None:
         """Writes what the team made tests in this run, as `review` does."""
-        # Words change no figure: those that were read before will do.
-        reading = self._reading[1] if self._reading else self.reading
         results = read_run(self.path)
-        save_tests(results, review_findings(results, reading.outputs.context.summary), (), tests)
+        save_tests(results, review_findings(results, self._read.outputs.context.summary), (), tests)
 
-    def decide(self, written: WrittenDecision) -> None:
-        """Saves the team's decision. Raises OtherWord."""
-        now = {field: _plain(value) for field, value in written.now.model_dump().items()}
-        decide_release(self.path, written.was, ReleaseDecision.model_validate(now))
+    def decide(self, written: WrittenDecision) -> dict[str, Any]:
+        """Saves the team's decision; returns it in words. Raises OtherWord."""
+        fields = {field: _plain(value) for field, value in written.now.model_dump().items()}
+        now = ReleaseDecision.model_validate(fields)
+        decide_release(self.path, written.was, now)
+        return {"decided": self._decided(now)}
+
+    def _decided(self, decision: ReleaseDecision | None) -> str:
+        return self._read.text(decision_text(decision)) if decision else ""
 
     def difference(self, compared: Compared) -> dict[str, Any]:
         """From the bot's answer to a text, in pieces: taken out (`del`), put in (`ins`), or kept ("")."""
@@ -293,12 +307,11 @@ class RunReview:
         }
 
     def _with(self, place: Place) -> Reading:
-        """The run, read at a time when it had this turn: words change nothing about answers.
+        """The run, read at a time when it had this turn.
 
         Raises InputError for a turn that the run does not have.
         """
-        reading = self._reading[1] if self._reading else self.reading
-        reading = reading if place in reading.keys else self.reading
+        reading = self._read if place in self._read.keys else self.reading
         if place not in reading.keys:
             raise InputError(_("{run} has no such answer.", run=reading.run))
         return reading

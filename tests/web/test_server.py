@@ -265,6 +265,7 @@ def test_blind_grades_are_those_of_the_worksheet(page: Opened, command: Command)
 
     assert [answer["key"] for answer in state["answers"]] == [row.key for row in rows]
     assert [answer["answer"] for answer in state["answers"]] == [row.cell("answer").text for row in rows]
+    assert {answer["passages"][:1] for answer in state["answers"]}.isdisjoint("[#")
     assert {place: word.sampled for place, word in given.items()} == drawn
     assert {(word.source, word.reviewer, word.comment) for word in results.verdicts} == {
         ("blind", "Sato", "早い")
