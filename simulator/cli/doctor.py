@@ -45,10 +45,13 @@ from simulator.core.types import (
 from simulator.grading.rubric import ReplySchema
 from simulator.models.client import Model
 from simulator.models.pricing import Ledger
+from simulator.report.coverage import unknown_text
+from simulator.results.articles import misnamed_articles
+from simulator.results.knowledge import articles_of
 from simulator.runner.bot_choice import with_bot
 from simulator.runner.context import RunContext, embeds
 from simulator.runner.conversation import ask
-from simulator.runner.plan import read_plan
+from simulator.runner.plan import cases_of_plan, read_plan
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import pull
 
@@ -124,8 +127,8 @@ async def _examine(settings: Settings) -> int:
             _print(mark, name, text)
 
     count = ngettext("{n} conversation planned", "{n} conversations planned", n=len(plan))
-    ignored = planned.ignored_columns
-    add("ok", _("questions"), sentences(_("{reason:sentence}", reason=count), ignored) if ignored else count)
+    doubts = [*filter(None, (planned.ignored_columns, _misnamed(settings, plan)))]
+    add("ok", _("questions"), sentences(_("{reason:sentence}", reason=count), *doubts) if doubts else count)
     _check_plugins(add)
     try:
         for name, role, check in _checks(context, plan):
@@ -246,6 +249,15 @@ def _print(mark: str, name: Message | str, text: Message | str) -> None:
     state = localised(_MARKS[mark]) if mark else ""
     said = safe_text(" ".join(localised(text).split()))
     sys.stdout.write(f"{padded(state, 6)} {padded(localised(name), 18)} {said}\n")
+
+
+def _misnamed(settings: Settings, plan: Sequence[Conversation]) -> Message | None:
+    """The ids that questions name and no article has; None where the articles are not known."""
+    if articles := articles_of(settings).articles:
+        needed = ((case.id, case.passages) for case in cases_of_plan(plan))
+        if misnamed := misnamed_articles(needed, articles):
+            return unknown_text(misnamed)
+    return None
 
 
 def _check_plugins(add: Callable[[str, Message | str, Message | str], None]) -> None:

@@ -91,13 +91,18 @@ class InputError(RehearsalError):
     """Something that the user can fix: a setting, a file, a key. Commands end with exit code 2."""
 
 
-def did_you_mean(name: str, names: Iterable[str], likeness: float = 0.51) -> Message | None:
-    """Offers the known names that are like this one; None where none is."""
+def near_names(name: str, names: Iterable[str], likeness: float = 0.51) -> tuple[str, ...]:
+    """The known names that are like this one, at most two."""
     import difflib  # a page of help names nothing wrong
 
     # It finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind (foo).
-    near = difflib.get_close_matches(name, list(names), n=2, cutoff=likeness)
-    return _("Did you mean {names}?", names=tuple(near)) if near else None
+    return tuple(difflib.get_close_matches(name, list(names), n=2, cutoff=likeness))
+
+
+def did_you_mean(name: str, names: Iterable[str], likeness: float = 0.51) -> Message | None:
+    """Offers the known names that are like this one; None where none is."""
+    near = near_names(name, names, likeness)
+    return _("Did you mean {names}?", names=near) if near else None
 
 
 # More names than a reader takes in on one line.

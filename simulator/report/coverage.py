@@ -1,12 +1,13 @@
 """How much of the bot's articles a run tested, and at which rank came what its questions need."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
 from simulator.core.document import Section, Table, Text, figures_section
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
 from simulator.report.tables import LISTED
+from simulator.results.articles import UnknownArticle
 from simulator.results.coverage import Coverage, Retrieval
 from simulator.results.figures import rounded
 
@@ -21,6 +22,17 @@ def coverage_line(coverage: Coverage) -> Message:
     if coverage.named:
         return _("Articles tested: {n}; how many there are is not known", n=tested)
     return _("Articles retrieved: {n}; how many there are is not known", n=tested)
+
+
+def unknown_text(unknown: Mapping[str, UnknownArticle]) -> Message:
+    """The ids that questions name and no article has, and what was meant, if one can see that."""
+    named = [_("{id} ({cases})", id=id_, cases=listed(article.cases, 3)) for id_, article in unknown.items()]
+    near = dict.fromkeys(name for article in unknown.values() for name in article.near)
+    return sentences(
+        _("Questions name articles that do not exist: {articles}.", articles=listed(named, 5)),
+        _("Did you mean {names}?", names=listed(list(near), 5)) if near else None,
+        _("Correct their column passages."),
+    )
 
 
 def coverage_sections(coverage: Coverage) -> Iterator[Section]:
@@ -93,13 +105,7 @@ def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:
     if coverage.absent:
         yield _("Questions whose article never came: {cases}.", cases=listed(coverage.absent, 5))
     if coverage.unknown:
-        named = [
-            _("{id} ({cases})", id=id_, cases=listed(cases, 3)) for id_, cases in coverage.unknown.items()
-        ]
-        yield _(
-            "Questions name articles that do not exist: {articles}. Correct their column passages.",
-            articles=listed(named, 5),
-        )
+        yield unknown_text(coverage.unknown)
     yield _(
         "Questions marked as unanswerable: {unanswerable}, as ones for a person: {handover}.",
         unanswerable=coverage.unanswerable,

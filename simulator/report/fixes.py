@@ -33,6 +33,7 @@ from simulator.core.messages import Message, _, changed, ngettext, pgettext, sen
 from simulator.core.titles import Titles
 from simulator.core.types import Language
 from simulator.report.context import ReportContext, trial_notice
+from simulator.report.coverage import unknown_text
 from simulator.report.tables import failure_text, mark_text, turn_text
 from simulator.results.causes import cause_name, cause_sentence
 from simulator.results.figures import Summary
@@ -155,12 +156,13 @@ def fixes_report(
 ) -> Report:
     """At most `top` fixes with an example of each."""
     titles, lead = summary.titles(language), lead_text(improvements)
+    misnamed = improvements.misnamed and unknown_text(improvements.misnamed)
     made = (_item(fix, improvements, titles) for fix in improvements.fixes)
     items = Items.first(len(improvements.fixes) if top is None else top, made, _("{n} more"), numbered=True)
     return Report(
         title=_("What to fix, by points gained"),
         language=language,
-        lead=(Line(lead),) if lead else (),
+        lead=(*((Line(misnamed, "alarm"),) if misnamed else ()), *((Line(lead),) if lead else ())),
         sections=(Section("fixes", "", (items if improvements.fixes else Line(none_text(improvements)),)),),
         about=run,
         notice=trial_notice(summary),

@@ -17,8 +17,9 @@ from simulator.grading.desk import DESK
 from simulator.grading.panel import NO_MODEL
 from simulator.privacy.patterns import mask
 from simulator.report.context import ReportContext, counts_text, expectations_text
+from simulator.report.coverage import unknown_text
 from simulator.report.gate import doubts
-from simulator.results.causes import STOPPED_NOTE
+from simulator.results.causes import STOPPED_NOTE, misnamed_of
 from simulator.results.figures import JudgeSummary, Summary
 from simulator.runner.masking import masks_of
 from simulator.storage.run_file import replay_of
@@ -43,6 +44,7 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     alarms: list[Text] = [
         *_shared_reason(summary),
         *([_("{judges}: not graded, because that takes a model.", judges=modelless)] if modelless else []),
+        *_misnamed(context),
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
         *_ungraded(summary),
@@ -77,6 +79,13 @@ def _shared_reason(summary: Summary) -> Iterator[Message]:
     if reason and 2 * count > failed:
         why = safe_text(excerpt(reason, _LONGEST_REASON))
         yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
+
+
+def _misnamed(context: ReportContext) -> Iterator[Message]:
+    """The ids that questions name and no article has, as they were when the run was started."""
+    articles = [article.id for article in context.results.articles]
+    if misnamed := misnamed_of(context.summary.record, articles):
+        yield unknown_text(misnamed)
 
 
 def _modelless(context: ReportContext) -> Iterator[Text]:

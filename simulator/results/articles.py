@@ -7,16 +7,21 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import log
+from typing import NamedTuple
 
 from simulator.core.document import excerpt
+from simulator.core.errors import near_names
 from simulator.core.types import Passage
 from simulator.text.segments import normalise, tokens
 
 Articles = tuple[Passage, ...]
 # A reference of fewer characters stands in many articles.
 TELLING = 6
+# How like an id has to be to an article's to be a misspelt one; of very many unknown ids, which are of
+# another kind than the articles', so many are looked at.
+_LIKENESS, _MOST_UNKNOWN = 0.8, 50
 _PART = re.compile(r"#\d+\Z")
 
 
@@ -57,6 +62,40 @@ def names_of(id_: str, source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, names)))
 
 
+class UnknownArticle(NamedTuple):
+    """An id that questions name and no article has; `near` are ids of articles that are like it."""
+
+    cases: tuple[str, ...]
+    near: tuple[str, ...]
+
+
+def unknown_articles(
+    needed: Iterable[tuple[str, Sequence[str]]], articles: Collection[str], came: Collection[str] = ()
+) -> dict[str, UnknownArticle]:
+    """The ids that questions name and nothing has, by id.
+
+    `needed` are pairs of a question's id and what it names; `came` is what retrieved passages are called.
+    Nothing where the articles are not known.
+    """
+    cases: dict[str, dict[str, None]] = {}
+    for case, names in needed if articles else ():
+        for name in names:
+            if name not in came and not any(known in articles for known in names_of(name, name)):
+                cases.setdefault(name, {})[case] = None
+    near = {name: near_names(name, articles, _LIKENESS) for name in islice(cases, _MOST_UNKNOWN)}
+    return {name: UnknownArticle(tuple(of), near.get(name, ())) for name, of in cases.items()}
+
+
+def misnamed_articles(
+    needed: Iterable[tuple[str, Sequence[str]]], articles: Collection[str], came: Collection[str] = ()
+) -> dict[str, UnknownArticle]:
+    """The same where ids are of the articles' kind: some are those of articles, or are like them."""
+    pairs = list(needed)
+    unknown = unknown_articles(pairs, articles, came)
+    are_of_kind = any(name not in unknown for _case, names in pairs for name in names)
+    return unknown if are_of_kind or any(article.near for article in unknown.values()) else {}
+
+
 class Shelf:
     """The articles of a bot that can be looked through; without any, they are not known."""
 
@@ -68,6 +107,11 @@ class Shelf:
     def __bool__(self) -> bool:
         """Whether the bot's articles are known."""
         return bool(self.passages)
+
+    @cached_property
+    def articles(self) -> set[str]:
+        """The ids of the articles as wholes."""
+        return {self.article(passage.id) for passage in self.passages}
 
     def article(self, passage: str) -> str:
         """The article of one of these passages: a row of a table, `faq#2`, is one by itself."""

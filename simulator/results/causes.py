@@ -14,7 +14,7 @@ kept it away is what a model can see. No rule compares words, and no model is as
 be made again at any time and says the same (asking: results/asking.py).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -25,7 +25,15 @@ from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
 from simulator.core.types import GradingContext, Results, Score, response_in
 from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName
-from simulator.results.articles import Shelf, article_of, is_of, names_of
+from simulator.results.articles import (
+    Shelf,
+    UnknownArticle,
+    article_of,
+    is_of,
+    misnamed_articles,
+    names_of,
+    unknown_articles,
+)
 from simulator.results.figures import RedTurn, Summary, failure_reason
 from simulator.results.red import LAPSES, RANK
 from simulator.results.rows import Key, MarkKind, RunTurns
@@ -90,6 +98,48 @@ def cause_sentence(cause: RootCause) -> Text:
     return _("{name}: {why}", name=cause_name(cause.cause, cause.standing), why=cause.evidence)
 
 
+class ArticleNames:
+    """What the ids that cases name are worth: an id proves something only where it names something.
+
+    `came` are what retrieved passages are called, `unknown` the ids that no article of the shelf has.
+    """
+
+    def __init__(self, record: RunTurns, shelf: Shelf) -> None:
+        """Goes through the record once."""
+        self.came = came = _names_that_came(record)
+        self.has_shelf = bool(shelf)
+        self.unknown = unknown_articles(_needed(record), shelf.articles, came)
+        needed = {article for row in record.conversations for article in row.needed}
+        # Of a bot that retrieves what is not on the shelf nobody knows what its articles are called.
+        is_of_shelf = {id_ for turn in record.turns for id_, _source in turn.retrieved} <= shelf.ids
+        self._are_comparable = bool(needed & came or (needed & shelf.ids and is_of_shelf))
+
+    def is_known(self, article: str) -> bool:
+        """Whether an article is called so."""
+        return article in self.came or (self.has_shelf and article not in self.unknown)
+
+    def may_be(self, article: str) -> bool:
+        """Whether an article may be called so: ids are of one kind, and this one is no misspelt one."""
+        unknown = self.unknown.get(article)
+        return self._are_comparable and not (unknown and unknown.near)
+
+
+def _needed(record: RunTurns) -> Iterator[tuple[str, tuple[str, ...]]]:
+    return ((row.case, row.needed) for row in record.conversations)
+
+
+def misnamed_of(record: RunTurns, articles: Collection[str]) -> dict[str, UnknownArticle]:
+    """The ids that questions of a run name and neither these articles nor retrieved passages have."""
+    came = _names_that_came(record)
+    return {} if came and came.isdisjoint(articles) else misnamed_articles(_needed(record), articles, came)
+
+
+def _names_that_came(record: RunTurns) -> set[str]:
+    """What the articles of retrieved passages may be called."""
+    retrieved = {passage for turn in record.turns for passage in turn.retrieved}
+    return {name for passage in retrieved for name in names_of(*passage)}
+
+
 class RedAnswer:
     """One red turn: `red` as reports rank it, `context` as judges saw it, `scores` what these said.
 
@@ -104,16 +154,17 @@ class RedAnswer:
         scores: Mapping[str, Score],
         shelf: Shelf,
         *,
-        comparable: bool,
+        names: ArticleNames,
     ) -> None:
-        """`comparable`: the bot's ids and those that cases name are of one kind."""
+        """`names` says what the ids that cases name are worth."""
         self.red, self.fault, self.context, self.scores, self.shelf = red, fault, context, scores, shelf
         self.turn, self.case = context.turn, context.case
         self.passages = self.turn.answer.passages
         # A later line may ask something else, which these articles and marks are not about.
         self.is_first = self.turn.index == 1 or self.turn.user == self.case.question
         self.named = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
-        self.needed = self.named if comparable else ()
+        self.names = names
+        self.needed = tuple(filter(names.may_be, self.named))
         self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
 
     @property
@@ -214,27 +265,26 @@ class RedAnswer:
     def _absent(self) -> RootCause | None:
         """That what has the answer did not come: certain where no article came that the case names.
 
-        Likely where only some of them are missing, or where an article has the reference word for word.
-        Nothing where a passage has the right answer all the same.
+        Likely where only some of them are missing, where an article has the reference word for word, or where
+        nobody knows an article of that id. Nothing where a passage has the right answer all the same.
         """
         references = self.context.right_answers
         if not self.turn.answer.shows_passages or Shelf(self.passages).holding(references):
             return None
-        standing: Standing = "certain" if self.missed == self.needed else "likely"
-        for article in self.missed if self.shelf else ():
-            if article not in self.shelf.ids:
-                lacking = _("This question needs the article {id}, which the bot does not have.", id=article)
-                return self._because("knowledge", standing, lacking, article)
-        if self.missed:
-            missed = self.missed[0]
+        proved = [article for article in self.missed if self.names.is_known(article)]
+        if missed := next(iter(proved if self.shelf else (*proved, *self.missed)), ""):
             said = _("This question needs {article}, which was not retrieved.", article=self._named(missed))
-            return self._because("retrieval", standing, said, missed)
+            is_sure = bool(proved) and self.missed == self.needed
+            return self._because("retrieval", "certain" if is_sure else "likely", said, missed)
         if held := self.shelf.holding(references):
             said = _(
                 "{article} has the reference answer word for word, in a part that was not retrieved.",
                 article=self._named(article_of(held)),
             )
             return self._because("retrieval", "likely", said, held)
+        for article in self.missed:
+            lacking = _("This question needs the article {id}, which the bot does not have.", id=article)
+            return self._because("knowledge", "likely", lacking, article)
         return None
 
     def _named(self, article: str) -> Text:
@@ -267,11 +317,11 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
     In the order of the run file, not of `reddest`: conversations are read one after the other, and large runs
     do not fit into memory at once.
     """
-    came = {passage for turn in summary.record.turns for passage in turn.retrieved}
+    came = _names_that_came(summary.record)
     # Where nothing of it ever came, it is the shelf of another bot, or its articles are called otherwise.
-    if came and not any(shelf.ids.intersection(names_of(*passage)) for passage in came):
+    if came and not shelf.ids & came:
         shelf = Shelf(())
-    reddest, comparable = summary.red.by_turn, _is_comparable(summary.record, shelf)
+    reddest, names = summary.red.by_turn, ArticleNames(summary.record, shelf)
     fault_of = fault_keys(results)
     for conversation, turn, scores in turns_with_scores(results, reddest):
         earlier = (before for before in conversation.turns if before.index < turn.index)
@@ -283,19 +333,7 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
             earlier=tuple(earlier),
         )
         red, fault = reddest[conversation.id, turn.index], fault_of(conversation.case, turn)
-        yield RedAnswer(red, fault, context, scores, shelf, comparable=comparable)
-
-
-def _is_comparable(record: RunTurns, shelf: Shelf) -> bool:
-    """Whether the articles that cases name are called as the bot calls them: one of them came, or is there.
-
-    Of a bot that retrieves what is not on the shelf nobody knows what its articles are called.
-    """
-    needed = {article for row in record.conversations for article in row.needed}
-    retrieved = {passage for turn in record.turns for passage in turn.retrieved}
-    if any(needed.intersection(names_of(*passage)) for passage in retrieved):
-        return True
-    return bool(needed & shelf.ids) and {id_ for id_, _source in retrieved} <= shelf.ids
+        yield RedAnswer(red, fault, context, scores, shelf, names=names)
 
 
 def root_causes(

@@ -25,7 +25,7 @@ from simulator.cases.documents import HEADING
 from simulator.core.errors import RunFileError
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Results, Run, Value
-from simulator.results.articles import article_of, names_of
+from simulator.results.articles import UnknownArticle, article_of, names_of, unknown_articles
 from simulator.results.figures import rounded
 from simulator.results.rows import ConversationRow, RunTurns
 from simulator.storage.results import ArticleUse, article_use, run_of
@@ -67,7 +67,7 @@ class Coverage(Value):
     needed: dict[str, int]
     retrieved: dict[str, int]
     absent: tuple[str, ...]
-    unknown: dict[str, tuple[str, ...]]
+    unknown: dict[str, UnknownArticle]
     questions: int
     unanswerable: int
     handover: int
@@ -119,7 +119,7 @@ class Coverage(Value):
             "untested": list(self.untested),
             "never_retrieved": [id_ for id_ in self.titles if id_ not in self.retrieved],
             "absent": list(self.absent),
-            "unknown": {id_: list(cases) for id_, cases in self.unknown.items()},
+            "unknown": {id_: list(article.cases) for id_, article in self.unknown.items()},
             "questions": self.questions,
             "unanswerable": self.unanswerable,
             "handover": self.handover,
@@ -150,14 +150,12 @@ def coverage_of(results: Results, run: RunTurns) -> Coverage:
     # Where the articles are not known, those that questions name.
     names = known or dict.fromkeys((id_ for row in run.conversations for id_ in row.needed), "")
     by_case: dict[str, _Asked] = {}
-    unknown = defaultdict[str, dict[str, None]](dict)
+    named = [(row.case, row.needed) for row in run.conversations if row.turns]
     for row in (row for row in run.conversations if row.turns):
         asked = by_case.setdefault(row.case, _Asked(row, set(), set()))
         for id_ in row.needed:
             if article := _named(id_, names):
                 asked.needed.add(article)
-            else:
-                unknown[id_][row.case] = None
         passages = {passage for turn in row.turns for passage in turn.retrieved}
         asked.came.update(_of_passage(*passage, names) for passage in passages)
     questions = by_case.values()
@@ -174,7 +172,7 @@ def coverage_of(results: Results, run: RunTurns) -> Coverage:
         needed={id_: n for id_, n in needed.items() if id_ in titles},
         retrieved={id_: n for id_, n in retrieved.items() if id_ in titles},
         absent=tuple(absent) if retrieved else (),
-        unknown={id_: tuple(cases) for id_, cases in unknown.items()},
+        unknown=unknown_articles(named, names),
         questions=len(by_case),
         unanswerable=sum(asked.row.answerable is False for asked in questions),
         handover=sum(asked.row.handover == "required" for asked in questions),

@@ -22,13 +22,14 @@ from typing import Any, NamedTuple
 from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _, changed
 from simulator.core.types import Language, Results, Severity
-from simulator.results.articles import Shelf
+from simulator.results.articles import Shelf, UnknownArticle
 from simulator.results.causes import (
     STANDINGS,
     Cause,
     RootCause,
     Standing,
     cause_sentence,
+    misnamed_of,
     root_causes,
     searched,
 )
@@ -188,7 +189,8 @@ class Improvements:
 
     `goal` (0..1) is the expected grade of a fixed turn, `green` counts the turns that are not red. With too
     few of them no gain is estimated. `causes` are those of the turns, by conversation and turn. `unsearched`:
-    rows are red, but nothing was retrieved for any of them.
+    rows are red, but nothing was retrieved for any of them. `misnamed` are ids that questions name and no
+    article has.
     """
 
     score: float | None
@@ -197,6 +199,7 @@ class Improvements:
     fixes: tuple[Fix, ...] = ()
     causes: Mapping[Key, RootCause] = field(default_factory=dict)
     unsearched: bool = False
+    misnamed: Mapping[str, UnknownArticle] = field(default_factory=dict)
 
     @property
     def foretells(self) -> bool:
@@ -265,7 +268,8 @@ def improvements_of(results: Results, summary: Summary, shelf: Shelf | None = No
     if not searched(results, summary):
         # Nothing was retrieved for any row: there is neither an article nor a search to fix.
         return Improvements(score=summary.scores.score, unsearched=bool(summary.red.answers))
-    return improvements(summary, root_causes(results, summary, shelf))
+    misnamed = misnamed_of(summary.record, shelf.articles) if shelf else {}
+    return replace(improvements(summary, root_causes(results, summary, shelf)), misnamed=misnamed)
 
 
 def improvements(summary: Summary, causes: Mapping[Key, RootCause]) -> Improvements:

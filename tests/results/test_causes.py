@@ -92,13 +92,26 @@ OTHER_PART = Passage(id="ja/fees#2", text="ほかの部分です。")
         # No article came that the case names; one of two may have been enough.
         ({"passages": (HOURS,)}, SHELF, ("retrieval", "certain", "ja/fees")),
         ({"references": (), "passages_named": BOTH}, SHELF, ("retrieval", "likely", "ja/hours")),
-        # The bot has the other one alone.
-        ({"passages": (), "passages_named": BOTH}, Shelf((HOURS,)), ("knowledge", "certain", "ja/fees")),
         # A shelf of which nothing ever came: its articles are called otherwise, so none of them is missing.
         (
             {"passages": (HOURS,), "references": (), "passages_named": BOTH},
             Shelf((HOURS.model_copy(update={"id": "hours"}),)),
             ("retrieval", "likely", "ja/fees"),
+        ),
+        # The bot has the other one alone: an id that no article has proves nothing.
+        ({"passages": (), "passages_named": BOTH}, Shelf((HOURS,)), ("retrieval", "certain", "ja/hours")),
+        (
+            {"passages": (HOURS,), "passages_named": BOTH},
+            Shelf((HOURS,)),
+            ("knowledge", "likely", "ja/fees"),
+        ),
+        # Nobody knows the articles, and none of this name came.
+        ({"references": (), "passages_named": BOTH}, Shelf(()), ("retrieval", "likely", "ja/hours")),
+        # It is called almost like one that came.
+        (
+            {"passages": (FEES, HOURS), "passages_named": ("ja/hours", "ja/fee"), "references": ()},
+            SHELF,
+            ("unclear", "open", "ja/hours"),
         ),
         # Nothing is named; an article has the reference word for word, in a part that did not come.
         (
@@ -128,7 +141,7 @@ def test_what_ids_and_marks_say(
 
     assert (*short(cause), cause.article) == expected
     titles = {"ja/fees": "解約金", "ja/hours": "営業時間", "": ""}
-    assert cause.title == (titles[cause.article] if shelf is SHELF else "")
+    assert cause.title == (titles[cause.article] if cause.article in shelf.ids else "")
     assert "{" not in said(cause_sentence(cause), "ja")
 
 
