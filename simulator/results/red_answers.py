@@ -1,4 +1,4 @@
-"""The red answers of a run, gravest first, with what reports quote of them.
+"""The red answers of a run, gravest first, with what reports quote of them: the order of every view.
 
 What makes a turn red stands in results/red.py; here the red ones are collected and ranked. Of a large run the
 texts of the first ones only are read: all others are counted, ranked and linked to.
@@ -26,7 +26,7 @@ MAX_QUOTED, QUESTIONS_QUOTED = 2_000, 20
 
 def red_figures(results: Results, counted: RunTurns, rules: RedRules) -> RedFigures:
     """The red answers among the turns that count."""
-    red = sorted((turn for turn in counted.turns if turn.marks), key=_worst_first)
+    red = _first_causes_first(sorted((turn for turn in counted.turns if turn.marks), key=_worst_first))
     marks = Counter(mark.kind for turn in red for mark in turn.marks)
     quoted = tuple(_quoted(results, red, rules, counted.primary))
     disputes = disputed_answers(results, quoted)
@@ -50,6 +50,23 @@ def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
     """
     value = inf if s.value is None else s.value
     return RANK[worst_severity(s.marks)], bool(s.failure), value, -len(s.marks)
+
+
+def _first_causes_first(worst: Sequence[GradedTurn]) -> list[GradedTurn]:
+    """The same places, in which equally grave answers of one question stand in the order of their turns.
+
+    Later answers follow from the first wrong one: that to "hmm, and then?" may have a lower grade, and shows
+    nobody what is wrong.
+    """
+
+    def alike(turn: GradedTurn) -> tuple[str, int, bool]:
+        return turn.case, RANK[worst_severity(turn.marks)], bool(turn.failure)
+
+    turns: dict[tuple[str, int, bool], list[GradedTurn]] = {}
+    for turn in worst:
+        turns.setdefault(alike(turn), []).append(turn)
+    in_order = {key: iter(sorted(some, key=lambda turn: turn.turn)) for key, some in turns.items()}
+    return [next(in_order[alike(turn)]) for turn in worst]
 
 
 def _quoted(results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str) -> Iterator[RedTurn]:

@@ -22,6 +22,7 @@ from simulator.report.fixes import none_text
 from simulator.results.causes import Cause, RootCause
 from simulator.results.figures import Summary
 from simulator.results.recommendations import Improvements, as_json, improvements, improvements_of
+from simulator.results.red import red_questions
 from simulator.results.rows import Key
 from tests.properties import examples
 from tests.sample_runs import rehearsed, summed
@@ -73,6 +74,21 @@ def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]]) -> 
     """What there is to mend when the red turns, gravest first, have these causes."""
     _results, summary = run_of(grades)
     return improvements(summary, causes_of(summary, causes))
+
+
+@pytest.mark.parametrize(
+    ("grades", "first"),
+    # Two of five and less are serious: an answer to a filler may be as grave, and shows nobody what is wrong.
+    [([[2, 5, 1]], 1), ([[3, 5, 2]], 3), ([[3, 3]], 1), ([[2, 1], [1, 1]], 1), ([[5, 2, 1], [3, 1]], 2)],
+)
+def test_readers_see_the_first_wrong_answer_of_a_question(grades: list[list[int]], first: int) -> None:
+    """Later ones follow from it, unless one is serious and the first is not; in every view."""
+    results, summary = run_of(grades)
+    worst = summary.red.answers[0]
+
+    assert worst.turn == first
+    assert red_questions(summary)[0][0] == worst
+    assert improvements_of(results, summary).fixes[0].examples[0].red == worst
 
 
 def test_what_has_no_grade_gains_nothing() -> None:
