@@ -35,8 +35,8 @@ from simulator.core.types import Language
 from simulator.report.context import ReportContext, trial_notice
 from simulator.report.coverage import unknown_text
 from simulator.report.tables import failure_text, mark_text, turn_text
-from simulator.results.causes import cause_name, cause_sentence
-from simulator.results.figures import Summary
+from simulator.results.causes import RootCause, cause_name, cause_sentence
+from simulator.results.figures import RedTurn, Summary
 from simulator.results.recommendations import LEAST, Fix, Improvements
 from simulator.results.red import red_questions
 
@@ -124,10 +124,47 @@ def brief_sections(
     if improvements.fixes:
         best = tuple(
             Item(fix.what, (Fact("", _figures(fix, improvements)),), _tone(fix.is_disputed))
-            for fix in improvements.fixes[:SHOWN]
+            for fix in improvements.changes[:SHOWN]
         )
-        below = rest_text(len(improvements.fixes) - SHOWN, run)
-        yield Section("fix", _("Fix first"), (Items(best, below, numbered=True),), views=BRIEF | TEXT)
+        unclear = unclear_line(improvements, summary)
+        blocks = (
+            Items(best, rest_text(len(improvements.changes) - SHOWN, run), numbered=True),
+            *((Line(unclear),) if unclear else ()),
+        )
+        yield Section("fix", _("Fix first"), blocks, views=BRIEF | TEXT)
+
+
+def unclear_line(improvements: Improvements, summary: Summary) -> Message | None:
+    """How many answers no fix is known for, what these would bring, and what to do; None without any.
+
+    "and 14 answers whose cause is not known (+29.4 points). ..."
+    """
+    if not (fix := improvements.unclear):
+        return None
+    text = _unclear_text(fix, improvements)
+    if improvements.changes:
+        text = _("and {what}", what=text)
+    return sentences(_("{reason:sentence}", reason=text), _advice(summary))
+
+
+def _unclear_text(fix: Fix, improvements: Improvements) -> Message:
+    text = ngettext(
+        "{n} answer whose cause is not known", "{n} answers whose cause is not known", n=len(fix.turns)
+    )
+    gain = gain_text(fix, improvements)
+    return _("{name} ({how})", name=text, how=gain) if gain else text
+
+
+def _advice(summary: Summary) -> Message:
+    """What finds causes that are not known: a model, or ids; where both are there, people."""
+    if any(row.needed for row in summary.record.conversations):
+        find = _("A model that judges finds causes.")
+    else:
+        find = _(
+            "What finds causes: a model that judges, or the articles that questions need in a column passages,"
+            " with --knowledge."
+        )
+    return find if summary.trial else _("Read them: nobody could say why they are wrong.")
 
 
 def _tone(is_disputed: bool) -> Tone:
@@ -157,34 +194,59 @@ def fixes_report(
     """At most `top` fixes with an example of each."""
     titles, lead = summary.titles(language), lead_text(improvements)
     misnamed = improvements.misnamed and unknown_text(improvements.misnamed)
-    made = (_item(fix, improvements, titles) for fix in improvements.fixes)
-    items = Items.first(len(improvements.fixes) if top is None else top, made, _("{n} more"), numbered=True)
+    changes = improvements.changes
+    made = (_item(fix, improvements, titles) for fix in changes)
+    items = Items.first(len(changes) if top is None else top, made, _("{n} more"), numbered=True)
+    sections = [Section("fixes", "", (items if changes else Line(none_text(improvements)),))]
+    if unclear := improvements.unclear:
+        listed = _unclear_section(unclear, improvements, summary, language, top)
+        sections = [*(sections if changes else ()), listed]
     return Report(
         title=_("What to fix, by points gained"),
         language=language,
         lead=(*((Line(misnamed, "alarm"),) if misnamed else ()), *((Line(lead),) if lead else ())),
-        sections=(Section("fixes", "", (items if improvements.fixes else Line(none_text(improvements)),)),),
+        sections=tuple(sections),
         about=run,
         notice=trial_notice(summary),
         wording="rows" if summary.rows else "",
     )
 
 
+def _unclear_section(
+    fix: Fix, improvements: Improvements, summary: Summary, language: Language, top: int | None
+) -> Section:
+    """The answers whose cause is not known, the worst first, and what would find their causes."""
+    titles = summary.titles(language)
+    reds = [summary.red.by_turn[key] for key in fix.turns]
+    quoted = [red for red in reds if red.question]
+    made = (
+        Item(red.question, tuple(_said(red, titles, improvements.causes[red.key])), _tone(red.is_disputed))
+        for red in quoted
+    )
+    items = Items.first(len(quoted) if top is None else top, made, _("{n} more"), numbered=True)
+    title = _unclear_text(fix, improvements)
+    return Section("unclear", title, (Line(_advice(summary)), items))
+
+
+def _said(red: RedTurn, titles: Titles, cause: RootCause) -> Iterator[Fact]:
+    """The answer below its question: whose and where, what the judge and people say of it."""
+    yield Fact("", turn_text(red.persona, red.case, red.turn, titles))
+    yield Fact(pgettext("who speaks", "Bot"), failure_text(red.failure) or red.answer)
+    if red.reason.strip() and not red.failure:
+        yield Fact(pgettext("the model that grades", "Judge"), red.reason)
+    if cause.standing != "open":
+        yield Fact(pgettext("of a fix", "Cause"), changed(cause_sentence(cause), excerpt))
+    if red.reference.strip():
+        yield Fact(pgettext("of a fix", "Reference answer"), red.reference)
+
+
 def _item(fix: Fix, improvements: Improvements, titles: Titles) -> Item:
     """What to do, its gain and its counts; the gravest example with reason, cause and the right answer."""
     red, cause = fix.examples[0]
-    facts = [
-        Fact("", _figures(fix, improvements)),
-        Fact("", turn_text(red.persona, red.case, red.turn, titles)),
-        Fact(pgettext("who speaks", "Customer"), red.question),
-        Fact(pgettext("who speaks", "Bot"), failure_text(red.failure) or red.answer),
-    ]
-    if red.reason.strip() and not red.failure:
-        facts.append(Fact(pgettext("the model that grades", "Judge"), red.reason))
-    facts.append(Fact(pgettext("of a fix", "Cause"), changed(cause_sentence(cause), excerpt)))
-    if red.reference.strip():
-        facts.append(Fact(pgettext("of a fix", "Reference answer"), red.reference))
-    return Item(fix.what, tuple(facts), _tone(fix.is_disputed))
+    where, *said = _said(red, titles, cause)
+    question = Fact(pgettext("who speaks", "Customer"), red.question)
+    facts = (Fact("", _figures(fix, improvements)), where, question, *said)
+    return Item(fix.what, facts, _tone(fix.is_disputed))
 
 
 def cards(

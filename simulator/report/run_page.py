@@ -65,7 +65,8 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
     report, questions = run_report(context), red_questions(summary)
     ranked = mended.fixes if mended else ()
     groups = _groups(questions, ranked)
-    cards = ranked[: CARDS_SHOWN + CARDS_FOLDED]
+    changes = mended.changes if mended else ()
+    cards = changes[: CARDS_SHOWN + CARDS_FOLDED]
     # What the page links to has to be on it: examples of fixes, then red answers in sight.
     linked = [example.red.key for fix in cards for example in fix.examples]
     linked += [red.key for group in groups for reds in group.questions for red in reds[:READ_TURNS]]
@@ -114,7 +115,9 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         sheet_end="coverage" if any(section.key == "coverage" for section in ahead) else "mends",
         cards=fixes.cards(context, cards, anchors),
         cards_shown=CARDS_SHOWN,
-        fixes=len(ranked),
+        fixes=len(changes),
+        fix_unclear=fixes.unclear_line(mended, summary) if mended else None,
+        unclear=mended.unclear if mended else None,
         fix_lead=fixes.lead_text(mended) if mended else "",
         groups=[
             (group.fix, [_question(context, reds, anchors) for reds in group.questions]) for group in groups

@@ -202,6 +202,16 @@ class Improvements:
     misnamed: Mapping[str, UnknownArticle] = field(default_factory=dict)
 
     @property
+    def changes(self) -> tuple[Fix, ...]:
+        """The fixes without that of the answers whose cause is not known: there is nothing to do but read."""
+        return tuple(fix for fix in self.fixes if fix.cause != "unclear")
+
+    @property
+    def unclear(self) -> Fix | None:
+        """The answers whose cause is not known."""
+        return next((fix for fix in self.fixes if fix.cause == "unclear"), None)
+
+    @property
     def foretells(self) -> bool:
         """Whether enough turns are not red to estimate gains."""
         return self.green >= LEAST
