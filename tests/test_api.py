@@ -501,7 +501,7 @@ def test_a_result_shows_itself_in_a_notebook() -> None:
         result = rehearse(answer, cases, persona="calm", turns=1, offline=True, language="en", target="80")
     page = result._repr_html_()
 
-    assert ">Trial: " in page
+    assert ">Trial, " in page
     assert "Questions needing review 11 → 11" in page
     assert page.count("<tr") == 11
     assert "1 more in " in page

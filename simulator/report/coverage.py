@@ -31,7 +31,9 @@ def unknown_text(unknown: Mapping[str, UnknownArticle]) -> Message:
     return sentences(
         _("Questions name articles that do not exist: {articles}.", articles=listed(named, 5)),
         _("Did you mean {names}?", names=listed(list(near), 5)) if near else None,
-        _("Correct their column passages."),
+        None
+        if all(article.near for article in unknown.values())
+        else _("Write them, or correct the column passages."),
     )
 
 

@@ -161,10 +161,10 @@ def _advice(summary: Summary) -> Message:
         find = _("A model that judges finds causes.")
     else:
         find = _(
-            "What finds causes: a model that judges, or the articles that questions need in a column passages,"
-            " with --knowledge."
+            "What finds causes: a model that judges, or the articles that questions need in a column"
+            " passages, with --knowledge."
         )
-    return find if summary.trial else _("Read them: nobody could say why they are wrong.")
+    return find if summary.trial else _("Read them: why they are wrong is not known.")
 
 
 def _tone(is_disputed: bool) -> Tone:

@@ -3,7 +3,7 @@
     Passed: score 92 (90 required)
     Failed: score 70 (90 required); 22 % of the questions have a serious error (20 % allowed)
     Undecided: 2 of 40 grades of Overall (not answered in the log 38), on 2 of 40 questions (90 % required)
-    Trial: score 95 (90 required)
+    Trial, target reached: score 95 (90 required)
 
 Every view of a run shows this line, and its word alone where there is no room. A trial is a run without a
 model: whatever its figures, nothing is passed or failed by it.
@@ -18,7 +18,7 @@ The table is shown where several conditions were asked for (`--target "turn >= .
 import math
 from collections.abc import Iterator, Mapping
 
-from simulator.core.document import Cell, Table, Text, Tone, count_text, points, target_points
+from simulator.core.document import Cell, Table, Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.target import CERTIFIED, COVERAGE, FIGURES, MAJOR, SECONDS, Condition
 from simulator.core.titles import title
@@ -27,7 +27,17 @@ from simulator.results.conditions import MIN_QUESTIONS, SAME, CheckedCondition, 
 from simulator.results.gate import DECISIONS, Gate
 from simulator.results.offered import further_title
 
-TRIAL = pgettext("a verdict", "Trial")
+# What a trial says of its target.
+_TRIALS: Mapping[Decision, Message] = {
+    "passed": pgettext("a verdict", "Trial, target reached"),
+    "missed": pgettext("a verdict", "Trial, target missed"),
+    "undecided": pgettext("a verdict", "Trial, undecided"),
+}
+# The same with the confidence that was asked for.
+_SURE_TRIALS: Mapping[Decision, Message] = {
+    "passed": _("Trial, target reached ({sure} % sure)"),
+    "missed": _("Trial, target missed ({sure} % sure)"),
+}
 # The figures of a target that are not judges, as people read them; a judge has its own title.
 _FIGURES: Mapping[str, Message] = {
     "score": _("Score"),
@@ -51,10 +61,10 @@ _MOST = 3
 
 
 def verdict_word(gate: Gate, *, trial: bool = False) -> Message:
-    """The verdict in a word: Passed, Failed, Undecided, Trial; or that no target was set."""
+    """The verdict in a word: Passed, Failed, Undecided, or what a trial says; that no target was set."""
     if gate.decision is None:
         return _("No target was set")
-    return TRIAL if trial else DECISIONS[gate.decision]
+    return (_TRIALS if trial else DECISIONS)[gate.decision]
 
 
 def verdict_tone(gate: Gate, *, trial: bool = False) -> Tone:
@@ -80,7 +90,8 @@ def verdict(gate: Gate, *, trial: bool = False) -> Message:
             "{what}; and {n} more condition", "{what}; and {n} more conditions", n=more, what=what
         )
     if gate.confidence is not None and gate.decision != "undecided" and _is_sure(gate):
-        word = _("{word} ({sure} % sure)", word=word, sure=f"{100 * gate.confidence:.4g}")
+        text = _SURE_TRIALS[gate.decision] if trial else _("{word} ({sure} % sure)")
+        word = text.format(word=word, sure=f"{100 * gate.confidence:.4g}")
     return _("{word}: {what}", word=word, what=what)
 
 
@@ -127,7 +138,8 @@ def _phrases(gate: Gate, decision: Decision) -> Iterator[Message]:
     few = []
     for checked in named or of_decision:
         if checked.lack == "few":
-            few.append(count_text(_subject(checked.condition), checked.figure.cases))
+            name, n = _subject(checked.condition), checked.figure.cases
+            few.append(ngettext("{name} on {n} question", "{name} on {n} questions", n=n, name=name))
         elif checked.lack != "thin":
             yield _phrase(checked)
     if few:

@@ -49,8 +49,8 @@ ERROR = "22.2 % of the questions have a serious error"
      "Failed (95 % sure): score 60"),
     ([0.9] * 9, {"target": 0.9, "confidence": 0.95}, "判定保留：点数 90、ありうる範囲は",
      "Undecided: score 90, perhaps between"),
-    ([1.0] * 3, {"target": 0.9}, "判定保留：質問が足りません（5件以上が必要）：点数 3",
-     "Undecided: too few questions (5 required): score 3"),
+    ([1.0] * 3, {"target": 0.9}, "判定保留：質問が足りません（5件以上が必要）：点数は質問3件から",
+     "Undecided: too few questions (5 required): score on 3 questions"),
     ([1.0] * 3, {"target": "certified"}, "判定保留：採点役は未認定", "Undecided: the judge is not certified"),
     (GOOD, {"target": "p95_seconds <= 3"}, "判定保留：回答までの秒数（95%）：9件中9件の値がありません",
      "Undecided: Seconds to answer (95 %): values missing 9 of 9"),
@@ -96,15 +96,20 @@ def test_a_single_condition_has_no_table(target: Any, confidence: float | None, 
     assert is_tabled(gate) is is_shown
 
 
-@pytest.mark.parametrize(("grades", "tone"), [(GOOD, "good"), (BAD, "alarm")])
-def test_a_run_without_a_model_is_a_trial(grades: list[float], tone: str) -> None:
-    """It shows the same figures, without a colour and without passing."""
-    gate, score = judged(grades, target=0.9)
+@pytest.mark.parametrize(("grades", "tone", "ja", "en"), [
+    (GOOD, "good", "試行（目標に届いています）：点数 100", "Trial, target reached: score 100"),
+    (BAD, "alarm", "試行（目標に届いていません）：点数 82", "Trial, target missed: score 82"),
+    (GOOD[:1], "alarm", "試行（判定保留）：質問が足りません（5件以上が必要）：点数は質問1件から",
+     "Trial, undecided: too few questions (5 required): score on 1 question"),
+])  # fmt: skip
+def test_a_run_without_a_model_is_a_trial(grades: list[float], tone: str, ja: str, en: str) -> None:
+    """It says what came of the target, without a colour and without passing."""
+    gate, _score = judged(grades, target=0.9)
 
     assert verdict_tone(gate) == tone
     assert verdict_tone(gate, trial=True) == ""
-    assert said(verdict(gate, trial=True)).startswith(f"Trial: score {100 * (score or 0):.0f}")
-    assert said(verdict(gate, trial=True), "ja").startswith("試行：点数 ")
+    assert said(verdict(gate, trial=True)).startswith(en)
+    assert said(verdict(gate, trial=True), "ja").startswith(ja)
 
 
 def gate_case(run: str) -> ElementTree.Element:
@@ -164,7 +169,10 @@ def flat(text: str) -> str:
         (
             GOOD,
             True,
-            {"ja": "試行：点数 100（90以上が必要）", "en": "Trial: score 100 (90 required)"},
+            {
+                "ja": "試行（目標に届いています）：点数 100（90以上が必要）",
+                "en": "Trial, target reached: score 100 (90 required)",
+            },
             ("", "試"),
         ),
     ],
@@ -183,7 +191,9 @@ def test_every_view_says_it(
         # A row of the history has room for the word alone.
         line = lines[language].partition("：")[0] if view == "history" else lines[language]
         assert flat(line) in flat(text), view
-        assert not FORMER.search(re.sub('"decision": "missed"|"unreached"', "", text)), view
+        assert not FORMER.search(
+            re.sub('"decision": "missed"|"unreached"|Trial, target reached', "", text)
+        ), view
     page = Path("runs/1-run/report.html").read_text(encoding="utf-8")
     shown = re.search(r'<p class="verdict([^"]*)">(.)', page)
     assert shown
@@ -198,7 +208,7 @@ def test_where_only_the_customers_had_a_model_it_is_a_trial_all_the_same(command
         stored(results.model_copy(update={"scores": scores}))
     out = flat(command("report", "1-run").out)
 
-    assert flat("試行：点数 100（90以上が必要）") in out
+    assert flat("試行（目標に届いています）：点数 100（90以上が必要）") in out
     assert flat("採点は簡易採点（AIなし）です") in out
     shown = command("report", "1-run", "--json").json
     assert (shown["trial"], shown["offline"], shown["passed"]) == (True, False, True)
@@ -217,7 +227,7 @@ def test_of_rows_nobody_played_a_customer(command: Command) -> None:
     assert (counted.code, ruled.code) == (0, 0)
     assert flat("simple scoring (no AI) graded") in flat(counted.out)
     assert flat("the customers used stock phrases") not in flat(counted.out)
-    assert flat("Trial: score") in flat(counted.out)
+    assert flat("Trial, target reached: score") in flat(counted.out)
     assert flat("Passed: score 100") in flat(ruled.out)
 
 
@@ -235,7 +245,8 @@ def test_no_condition_of_a_trial_is_green(offline: bool, command: Command) -> No
     ]  # fmt: skip
 
     assert done.code == 1
-    assert {"試行", "不合格", "合格"} & set(cells) == {"試行" if offline else "不合格"}
+    words = {"試行（目標に届いていません）", "不合格", "合格"}
+    assert words & set(cells) == {"試行（目標に届いていません）" if offline else "不合格"}
     for text in texts:
         assert "点数（70以上が必要）" in text
         assert ("合格" in re.sub("不合格|合格の条件", "", text)) is not offline

@@ -137,7 +137,7 @@ def test_what_failed_comes_first_and_too_few_questions_are_said_once() -> None:
         "33.3 % of the questions have a serious error (20 % allowed)",
         "Refused what it should not known (90 % required)",
         "the judge is not certified",
-        "too few questions (5 required): Overall 3, score 3",
+        "too few questions (5 required): Overall on 3 questions, score on 3 questions",
     ]
 
 
@@ -186,7 +186,7 @@ def test_a_log_with_two_answers_of_forty_reaches_no_target(command: Command) -> 
         assert done.json["reasons"][0] == (
             "2 of 40 grades of Overall (not answered in the log 38), on 2 of 40 questions (90 % required)"
         )
-    assert "試行：「総合」の採点は40件中2件（記録に回答なし38件）" in lead.replace("\\", "")
+    assert "試行（判定保留）：「総合」の採点は40件中2件（記録に回答なし38件）" in lead.replace("\\", "")
 
 
 def test_undecided_turns_decide_nothing(command: Command) -> None:
@@ -281,7 +281,9 @@ def test_a_verdict_takes_five_questions(questions: int, code: int, command: Comm
         done = command("report", "1-run", "--target", target, "--json")
 
         assert (done.code, done.json["passed"]) == (code, not code)
-        assert done.json["reasons"] == (["too few questions (5 required): score 4"] if code else [])
+        assert done.json["reasons"] == (
+            ["too few questions (5 required): score on 4 questions"] if code else []
+        )
 
 
 @pytest.mark.parametrize(

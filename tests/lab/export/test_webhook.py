@@ -63,7 +63,7 @@ def test_the_verdict_and_a_link_are_posted(
     run = open_run()
     (posted,) = (request.body for request in hook.requests)
     assert posted["run"] == run.run.id
-    assert posted["verdict"].startswith(f"Rehearsal {run.run.id}: Trial: ")
+    assert posted["verdict"].startswith(f"Rehearsal {run.run.id}: Trial, ")
     assert posted["trial"] is True
     assert posted["link"].endswith("report.html")
     assert posted["red"] > 0
