@@ -194,7 +194,7 @@ def test_page_terminal_sheet_and_json_show_it_and_fixes_name_the_cause(
     page, markdown = ((folder / f"report.{end}").read_text("utf-8") for end in ("html", "md"))
     for shown in (command("report", "latest", "--verbose").out, page, markdown):
         said = "".join(shown.split())
-        assert "回答どうしの問題：前の回答と矛盾1（1会話）" in said
+        assert "回答どうしの問題：前の回答と矛盾1件（1会話）" in said
         assert "▲前の回答と矛盾" in said
         assert "引用がどこにもないため数えなかったもの：1件" in said
     assert any(cell.startswith("▲ 前の回答と矛盾\n") for cell in cells)
