@@ -47,7 +47,12 @@ def _needs_same_articles(earlier: Case, later: Case, renamed: Renamed) -> bool:
 
 def same_text(one: str, other: str) -> bool:
     """Whether two texts say the same, either of them masked or not."""
-    return _plain(one) == _plain(other) or _is_masked_form(one, other) or _is_masked_form(other, one)
+    return _plain(one) == _plain(other) or same_but_masked(one, other)
+
+
+def same_but_masked(one: str, other: str) -> bool:
+    """Whether one of the texts is what the other becomes where personal data is masked."""
+    return _is_masked_form(one, other) or _is_masked_form(other, one)
 
 
 def _same_texts(some: Iterable[str], others: Iterable[str]) -> bool:

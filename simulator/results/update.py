@@ -45,6 +45,7 @@ from simulator.results.article_changes import (
 )
 from simulator.results.articles import names_of
 from simulator.results.figures import Summary
+from simulator.results.right_answers import same_but_masked
 from simulator.results.rows import GradedTurn, Key
 from simulator.text.figures import figures
 from simulator.text.segments import normalise, sentences
@@ -154,7 +155,15 @@ def update_of(
     before: tuple[Results, Summary], after: tuple[Results, Summary], pairs: Iterable[Pair]
 ) -> Update | None:
     """What the update moved; None where no article differs, or neither run knows its articles."""
-    earlier, later = before[0].articles, after[0].articles
+    later = after[0].articles
+    now = {article.id: article for article in later}
+    # Where only one of the runs masks personal data, no article was changed by that.
+    earlier = tuple(
+        now[article.id]
+        if article.id in now and same_but_masked(article.text, now[article.id].text)
+        else article
+        for article in before[0].articles
+    )
     if {(article.id, article.digest) for article in earlier} == {(a.id, a.digest) for a in later}:
         return None
     if not (earlier and later):

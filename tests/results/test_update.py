@@ -158,6 +158,17 @@ def test_a_figure_that_the_answer_had_all_along_is_not_the_new_fact() -> None:
     assert fates(update) == {"price": "stale"}
 
 
+@pytest.mark.parametrize(("text", "is_other"), [
+    ("# Desk\nCall [phone number] until 18:00.", False), ("# Desk\nCall [phone number] until 20:00.", True),
+])  # fmt: skip
+def test_an_article_that_only_one_of_the_runs_masks_was_not_changed(text: str, is_other: bool) -> None:
+    """A mask stands for any text; what stands around it counts."""
+    before = {**BEFORE, "desk": "# Desk\nCall 0120-000-371 until 18:00."}
+    same = Said("fine"), Said("fine")
+    for there, then in (({**before, "desk": text}, before), (before, {**before, "desk": text})):
+        assert bool(compared(there, {"hours": same}, then).update) is is_other
+
+
 def test_an_index_that_was_never_made_anew_is_said_first_and_is_a_regression() -> None:
     """Its answers have not changed at all, which looks like nothing happened."""
     same = Said("Until 18:00.", {"fees": FEES, "desk": DESK})
