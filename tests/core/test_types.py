@@ -217,9 +217,8 @@ def test_what_is_no_share_and_no_grade_is_refused(
     model: type, name: str, within: tuple[float, ...], beyond: tuple[float, ...]
 ) -> None:
     """The ends are allowed."""
-    base = {Answer: {"text": ""}, HumanVerdict: {"conversation": "c", "turn": 1, "source": "blind"}}.get(
-        model, {}
-    )
+    of_verdict = {"conversation": "c", "turn": 1, "source": "blind"}
+    base = {"text": ""} if model is Answer else of_verdict if model is HumanVerdict else {}
     for value in within:
         assert getattr(model.model_validate(base | {name: value}), name) == value  # type: ignore[attr-defined]
     for value in beyond:
