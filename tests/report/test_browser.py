@@ -242,8 +242,8 @@ def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
         return float(page.evaluate(mark, left))
 
     # A table that is being laid out may become wider after a first look.
-    assert any(opacity(0) == 1 for _look in range(20))
-    assert any(opacity(9999) < 0.1 for _look in range(20))
+    assert any(opacity(0) == 1 for _look in range(200))
+    assert any(opacity(9999) < 0.1 for _look in range(200))
     assert page.locator(".heat tbody th").first.bounding_box()["x"] >= 0
     beside = opened(tab, tmp_path, compared())
     beside.set_viewport_size({"width": 390, "height": 800})
