@@ -336,6 +336,20 @@ def test_only_a_multiple_or_sum_that_stands_nowhere_was_worked_out(reference: st
     assert bool(update.of("reference")) is is_old
 
 
+@pytest.mark.parametrize(("before", "now", "moved"), [
+    ("Yes.", "No.", 1), ("No.", "No.", 0), ("Yes.", "Yes.", 0),
+    ("Yes, you can cancel online.", "No, you cannot cancel online at any time.", 1),
+])  # fmt: skip
+def test_an_answer_that_denies_what_the_article_denies_now_has_moved(
+    before: str, now: str, moved: int
+) -> None:
+    """In a word or in a sentence, where it did not say so before."""
+    asked = {"passages": ("desk",), "question": "Can I cancel online at any time?"}
+    denied = {"desk": DESK.replace("can cancel", "cannot cancel")}
+
+    assert len(updated(denied, {"cancel": (Said(before), Said(now))}, cancel=asked).of("moved")) == moved
+
+
 def test_a_reference_holds_where_the_update_is_about_something_else() -> None:
     """A yes to another question about the article, and one of two articles that is there still."""
     denied = DESK.replace("can cancel", "cannot cancel")
