@@ -300,6 +300,7 @@ def test_a_status_says_what_may_help(status: int) -> None:
         ({"message": "the provider is away"}, 500),
         ([{"error": {"message": "no", "code": 400}}], 400),
         ({"choices": [{"error": {"message": "no", "code": 502}}]}, 502),
+        ({"choices": [{"error": {"message": "no", "code": 502}}, {"message": {"content": "a"}}]}, 502),
         ({"choices": [{"finish_reason": "error", "message": {"content": ""}}]}, 500),
         ({"choices": [{"finish_reason": "stop", "message": {"content": "a"}}], "error": "of before"}, None),
         ({"choices": ["error"]}, None),
