@@ -76,6 +76,11 @@ def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]]) -> 
     return improvements(summary, causes_of(summary, causes))
 
 
+def test_a_run_without_red_answers_has_nothing_to_fix() -> None:
+    """It is not said that nobody could look."""
+    assert str(none_text(found([[5], [5]], []))) == "Nothing to fix: no answer needs review."
+
+
 @pytest.mark.parametrize(
     ("grades", "first"),
     # Two of five and less are serious: an answer to a filler may be as grave, and shows nobody what is wrong.
