@@ -14,7 +14,7 @@ from simulator.core.types import LEXICAL, RELEASE_DECISION, Results
 from simulator.core.writing import write_atomically
 from simulator.report.comparison import comparison_report
 from simulator.report.context import ReportContext
-from simulator.report.coverage import coverage_sections
+from simulator.report.coverage import coverage_sections, question_cells
 from simulator.report.gate import verdict
 from simulator.report.notebook import notebook_html
 from simulator.report.painters import html
@@ -115,7 +115,7 @@ def report_context(path: Path, results: Results, settings: Settings) -> ReportCo
         improvements=improvements_for(results, summary, settings),
         page=str(path.with_name("report.html")),
         added=(
-            *coverage_sections(coverage),
+            *coverage_sections(coverage, question_cells(results, summary.record)),
             *filter(None, (build(results, summary, settings) for one in added for build in one.sections)),
         ),
         remarks=tuple(line for plugin in added for look in plugin.remarks for line in look(results)),

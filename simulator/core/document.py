@@ -200,9 +200,11 @@ class Chart:
     marks: tuple[tuple[float, Text], ...] = ()
 
     @classmethod
-    def bars(cls, description: Text, counts: Mapping[Text, int]) -> "Chart":
-        """A bar for each label, with numbers of things."""
-        values, texts = tuple(map(float, counts.values())), tuple(f"{n:,}" for n in counts.values())
+    def bars(
+        cls, description: Text, counts: Mapping[Text, int], of: Callable[[int], Text] = "{:,}".format
+    ) -> "Chart":
+        """A bar for each label, with numbers of things as `of` words them."""
+        values, texts = tuple(map(float, counts.values())), tuple(map(of, counts.values()))
         return cls("bars", "", description, tuple(counts), values, texts)
 
 

@@ -53,7 +53,7 @@ def lowest_text(summary: Summary) -> Message | None:
     if next(scales, None) != FIFTHS:
         return None
     n = target_points(share_of(FIFTHS[0], FIFTHS))
-    return _("The lowest possible score is {n}.", n=n)
+    return _("Scores here run from {n} to 100.", n=n)
 
 
 def counts_text(numbers: Mapping[str, int], group: str) -> Message:

@@ -4,12 +4,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
-from simulator.core.document import Section, Table, Text, figures_section
+from simulator.core.document import Cell, Section, Table, Text, excerpt, figures_section
 from simulator.core.messages import Message, _, listed, ngettext, pgettext, sentences
-from simulator.report.tables import LISTED
+from simulator.core.types import Results
+from simulator.report.tables import LISTED, anchor
 from simulator.results.articles import UnknownArticle
 from simulator.results.coverage import Coverage, Retrieval
 from simulator.results.figures import rounded
+from simulator.results.rows import RunTurns
 
 
 def coverage_line(coverage: Coverage) -> Message:
@@ -37,16 +39,29 @@ def unknown_text(unknown: Mapping[str, UnknownArticle]) -> Message:
     )
 
 
-def coverage_sections(coverage: Coverage) -> Iterator[Section]:
-    """What of the bot's articles was tested, and at which rank the right ones came; nothing without any."""
+def coverage_sections(coverage: Coverage, questions: Mapping[str, Cell]) -> Iterator[Section]:
+    """What of the bot's articles was tested, and at which rank the right ones came; nothing without any.
+
+    `questions` are what the cases ask, as `question_cells` shows them.
+    """
     if coverage.titles:
-        yield _coverage_section(coverage)
+        yield _coverage_section(coverage, questions)
     if coverage.retrieval:
         # For those who tune the search: a summary in brief leaves it out.
-        yield replace(_retrieval_section(coverage.retrieval), folded=True)
+        yield replace(_retrieval_section(coverage.retrieval, questions), folded=True)
 
 
-def _coverage_section(coverage: Coverage) -> Section:
+def question_cells(results: Results, run: RunTurns) -> dict[str, Cell]:
+    """The question of each case, with where a page has its first conversation."""
+    numbers = {id_: number for number, id_ in enumerate(results.conversations.ids, 1)}
+    cells = dict[str, Cell]()
+    for row in run.conversations:
+        asked = excerpt(row.question) or row.case
+        cells.setdefault(row.case, Cell(text=asked, href=f"#{anchor(numbers[row.id])}"))
+    return cells
+
+
+def _coverage_section(coverage: Coverage, questions: Mapping[str, Cell]) -> Section:
     line = [coverage_line(coverage)]
     never = [id_ for id_ in coverage.titles if id_ not in coverage.retrieved]
     if coverage.complete and coverage.retrieved and never:
@@ -57,13 +72,13 @@ def _coverage_section(coverage: Coverage) -> Section:
         key="coverage",
         title=_("Coverage"),
         line=_("{parts:clauses}", parts=tuple(line)),
-        tables=_tables(coverage),
+        tables=_tables(coverage, questions),
         notes=_notes(coverage, never),
         figures=coverage.as_json(),
     )
 
 
-def _tables(coverage: Coverage) -> Iterator[Table]:
+def _tables(coverage: Coverage, questions: Mapping[str, Cell]) -> Iterator[Table]:
     """Lists to look things up in: by folder, heading and tag, and the articles that are not tested."""
     article, came = _("Article"), _("Came for questions")
     if coverage.topics:
@@ -71,27 +86,42 @@ def _tables(coverage: Coverage) -> Iterator[Table]:
         topics.sort(key=lambda row: row[1] / row[2])
         yield _folded("topics", _("By folder"), (_("Folder"), _("Tested"), _("Articles")), topics)
     if coverage.headings:
-        headings = [(id_, heading, n) for id_, of in coverage.headings.items() for heading, n in of.items()]
+        headings = [
+            (_article(id_, coverage), heading, n)
+            for id_, of in coverage.headings.items()
+            for heading, n in of.items()
+        ]
         headings.sort(key=itemgetter(2))
         title = _("By heading, those that came least first")
         yield _folded("headings", title, (article, _("Heading"), came), headings)
     if coverage.tags:
-        columns = _("Tag"), pgettext("a number of them", "Questions"), _("Article never came")
+        columns = _("Tag"), pgettext("of customers", "Questions"), _("Article never came")
         tags = [(tag, *counts) for tag, counts in coverage.tags.items()]
         yield _folded("tags", _("By tag of the question"), columns, tags)
+    if coverage.absent:
+        absent = [(questions[case],) for case in coverage.absent]
+        yield _folded("absent", _("Questions whose article never came"), (_("Question"),), absent)
     if coverage.complete and coverage.untested:
         title = (
             _("Articles that no question needs: {n}")
             if coverage.named
             else _("Articles that never came: {n}")
         )
-        titles, counts = coverage.titles, coverage.retrieved
-        untested = [(id_, titles[id_], counts.get(id_, 0)) for id_ in coverage.untested]
-        yield _folded("untested", title.format(n=len(untested)), (article, _("Title"), came), untested)
+        untested = [(_article(id_, coverage), coverage.retrieved.get(id_, 0)) for id_ in coverage.untested]
+        yield _folded("untested", title.format(n=len(untested)), (article, came), untested)
 
 
-def _folded(name: str, title: Text, columns: Iterable[Text], rows: Sequence[tuple[Text | int, ...]]) -> Table:
-    words = frozenset({1}) if rows and not isinstance(rows[0][1], int) else frozenset[int]()
+def _article(id_: str, coverage: Coverage) -> Cell:
+    """An article by its title, with its id beside it."""
+    title = coverage.titles[id_]
+    return Cell(text=title, note=id_) if title else Cell(text=id_)
+
+
+def _folded(
+    name: str, title: Text, columns: Iterable[Text], rows: Sequence[tuple[Cell | Text | int, ...]]
+) -> Table:
+    are_words = any(not isinstance(second, int) for row in rows for second in row[1:2])
+    words = frozenset({1}) if are_words else frozenset[int]()
     return Table.of(name, columns, rows[:LISTED], title, words=words, folded=True)
 
 
@@ -103,9 +133,8 @@ def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:
     if not coverage.named:
         yield _("No question names its articles, so an article counts as tested where it was retrieved.")
     elif coverage.complete and never and coverage.retrieved:
-        yield _("Never retrieved: {articles}.", articles=listed(never, 5))
-    if coverage.absent:
-        yield _("Questions whose article never came: {cases}.", cases=listed(coverage.absent, 5))
+        articles = [coverage.titles[id_] or id_ for id_ in never]
+        yield _("Never retrieved: {articles}.", articles=listed(articles, 5))
     if coverage.unknown:
         yield unknown_text(coverage.unknown)
     yield _(
@@ -123,20 +152,26 @@ def _notes(coverage: Coverage, never: list[str]) -> Iterator[Text]:
         )
 
 
-def _retrieval_section(retrieval: Retrieval) -> Section:
+def _retrieval_section(retrieval: Retrieval, questions: Mapping[str, Cell]) -> Section:
     late = {case: rank for case, rank in retrieval.ranks.items() if rank != 1}
-    recall = [_("recall@{k} {n} %", k=k, n=f"{100 * share:.0f}") for k, share in retrieval.recall.items()]
+    # Engineers find the same as recall@k, with the mean reciprocal rank, among the details for them.
+    shares = [(k, f"{100 * share:.0f}") for k, share in retrieval.recall.items()]
+    recall = [
+        _("Needed articles that came first {n} %", n=n)
+        if k == 1
+        else _("among the first {k} {n} %", k=k, n=n)
+        for k, n in shares
+    ]
     line = _(
-        "{recall}; mean reciprocal rank {mrr} ({questions})",
+        "{recall} ({questions})",
         recall=_("{parts}", parts=recall),
-        mrr=f"{retrieval.mrr:.2f}",
         questions=ngettext("{n} question", "{n} questions", n=len(retrieval.ranks)),
     )
     rows = sorted(late.items(), key=lambda item: -(item[1] or 1_000))
     table = Table.of(
         "ranks",
         (_("Question"), _("Rank")),
-        [(case, _("did not come") if rank is None else str(rank)) for case, rank in rows[:LISTED]],
+        [(questions[case], _("did not come") if rank is None else str(rank)) for case, rank in rows[:LISTED]],
         _("Questions whose article did not come first"),
     )
     return figures_section(
@@ -145,12 +180,9 @@ def _retrieval_section(retrieval: Retrieval) -> Section:
         line=line,
         tables=[table] if late else [],
         notes=[
-            sentences(
-                _(
-                    "Of the articles that a question names, in the passages of the first answer; no "
-                    "model is asked."
-                ),
-                _("Recall@k: the share of them among the first k passages."),
+            _(
+                "Of the articles that a question names, in the passages of the first answer; no model"
+                " is asked."
             )
         ],
         figures=rounded(retrieval.model_dump(mode="json") | {"questions": len(retrieval.ranks)}),

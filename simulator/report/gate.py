@@ -198,7 +198,7 @@ def conditions_table(gate: Gate, *, trial: bool = False) -> Table:
             **({} if trial else {_("Verdict"): decision}),
             _("Result"): value_text,
             _("May lie between"): range_text,
-            pgettext("a number of them", "Questions"): lambda checked: checked.figure.cases,
+            pgettext("of customers", "Questions"): lambda checked: checked.figure.cases,
         },
         _("What it takes to pass"),
     )

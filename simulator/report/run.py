@@ -167,7 +167,16 @@ def _endings(context: ReportContext) -> Section | None:
     if (left := summary.planned - sum(summary.ended.values())) > 0:
         counts[_("not finished")] = left
     title = _("How conversations ended")
-    return Section("endings", title, (Chart.bars(title, counts),), views=PAGE) if counts else None
+    return (
+        Section(
+            "endings",
+            title,
+            (Chart.bars(title, counts, lambda n: ngettext("{n} conversation", "{n} conversations", n=n)),),
+            views=PAGE,
+        )
+        if counts
+        else None
+    )
 
 
 def run_argument(page: str, run: str) -> str:
@@ -221,9 +230,19 @@ def _technical(context: ReportContext) -> Section:
         _facts(_("Settings"), settings),
         _facts(_("Prompts (hashes)"), run.prompts),
         _facts(_("Versions"), run.versions),
+        _facts(_("Search"), _search_figures(context)),
     )
     blocks = (usage if usage.rows else Line(_NO_CALLS), *(block for block in facts if block.facts))
-    return Section("technical", _("Details"), blocks, views=TERMINAL | PAGE, folded=True)
+    return Section("technical", _("For engineers"), blocks, views=TERMINAL | PAGE, folded=True)
+
+
+def _search_figures(context: ReportContext) -> dict[Text, Text]:
+    """How the search did, by the names that engineers have for it; empty where nothing can be ranked."""
+    figures = next((section.figures for section in context.sections if section.key == "retrieval"), None)
+    if figures is None:
+        return {}
+    recall: dict[Text, Text] = {f"recall@{k}": f"{share:.2f}" for k, share in figures["recall"].items()}
+    return recall | {_("Mean reciprocal rank (MRR)"): f"{figures['mrr']:.2f}"}
 
 
 def _facts(title: Text, values: Mapping[Any, Text]) -> FactList:

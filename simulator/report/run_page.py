@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from simulator.core.document import Chart, Report, Section, Text, excerpt, points, zoned_time
-from simulator.core.messages import _, pgettext, safe_text
+from simulator.core.messages import _, ngettext, pgettext, safe_text
 from simulator.core.types import Conversation, Turn
 from simulator.report import fixes, tables
 from simulator.report.context import ReportContext, change_text, lowest_text, score_lines
@@ -40,6 +40,8 @@ from simulator.storage.results import conversations_with_scores, select_turns
 ROOM = 6_800_000
 # So many questions are shown, at most so many of one fix, of each so many red answers, of so many turns.
 SHOWN_QUESTIONS, OF_A_FIX, SHOWN_ANSWERS, READ_TURNS = 20, 6, 3, 15
+# To so many more of each fix there are links.
+LINKED_QUESTIONS = 50
 # Characters of a red answer, and of the one that was expected, beside each other: nearly all are whole.
 QUOTED_LENGTH = 500
 # So many fixes are shown whole, so many folded; the rest is counted.
@@ -70,11 +72,15 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
     # What the page links to has to be on it: examples of fixes, then red answers in sight.
     linked = [example.red.key for fix in cards for example in fix.examples]
     linked += [red.key for group in groups for reds in group.questions for red in reds[:READ_TURNS]]
+    linked += [reds[0].key for group in groups for reds in group.others]
     shelf: Shelf = {}
     talks = _drawn(context, report, [id_ for id_, _turn in linked], shelf)
     anchors = tables.anchors_of(results, (key for key in linked if key[0] in talks))
     ahead, figures = _ordered(context, report, has_passages=bool(shelf))
-    unshown = len(questions) - len({reds[0].case for group in groups for reds in group.questions})
+    unshown = len(questions) - len(
+        {reds[0].case for group in groups for reds in (*group.questions, *group.others)}
+    )
+    asked = {case.case: case.question for case in summary.scores.cases}
     return render(
         "run_page.html.j2",
         report,
@@ -120,7 +126,12 @@ def run_page(context: ReportContext, beside: str = "") -> bytes:
         unclear=mended.unclear if mended else None,
         fix_lead=fixes.lead_text(mended) if mended else "",
         groups=[
-            (group.fix, [_question(context, reds, anchors) for reds in group.questions]) for group in groups
+            (
+                group.fix,
+                [_question(context, reds, anchors) for reds in group.questions],
+                [(anchors.get(reds[0].key, ELSEWHERE), asked[reds[0].case]) for reds in group.others],
+            )
+            for group in groups
         ],
         # Where the answers of a fix stand, by its key.
         answers_of={group.fix.key: f"fix-{group.fix.rank}" for group in groups if group.fix},
@@ -139,7 +150,8 @@ def _reasons(context: ReportContext) -> Chart | None:
     """A bar for each reason why turns are red, which may stand beside another; None where none is."""
     kinds = sorted(context.summary.red.kinds.items(), key=lambda item: -item[1])
     counts = {context.titles("mark", kind): n for kind, n in kinds}
-    return Chart.bars(_("Answers to review"), counts) if counts else None
+    title = _("Answers to review")
+    return Chart.bars(title, counts, lambda n: ngettext("{n} answer", "{n} answers", n=n)) if counts else None
 
 
 def _ordered(
@@ -159,10 +171,14 @@ def _ordered(
 
 
 class _Group(NamedTuple):
-    """The red answers that one fix mends, by question; `fix` is None of answers that no fix mends."""
+    """The red answers that one fix mends, by question; `fix` is None of answers that no fix mends.
+
+    `others` are questions for which there is no room but a link.
+    """
 
     fix: Fix | None
     questions: list[list[RedTurn]]
+    others: list[list[RedTurn]]
 
 
 def _groups(questions: Iterable[list[RedTurn]], fixes: Sequence[Fix]) -> list[_Group]:
@@ -181,8 +197,11 @@ def _groups(questions: Iterable[list[RedTurn]], fixes: Sequence[Fix]) -> list[_G
             by_fix.setdefault(at, []).append(turns)
     groups, room = list[_Group](), SHOWN_QUESTIONS
     for at, of_fix in sorted(by_fix.items()):
-        if shown := of_fix[: min(room, OF_A_FIX)]:
-            groups.append(_Group(fixes[at] if at < len(fixes) else None, shown))
+        shown = of_fix[: min(room, OF_A_FIX)]
+        # A fix that has no card has no heading either.
+        if shown or at < CARDS_SHOWN + CARDS_FOLDED or at == len(fixes):
+            others = of_fix[len(shown) :][:LINKED_QUESTIONS]
+            groups.append(_Group(fixes[at] if at < len(fixes) else None, shown, others))
             room -= len(shown)
     return groups
 

@@ -221,7 +221,10 @@ def felt_section(summary: Summary, titles: Titles) -> Section | None:
     if not by_persona:
         return None
     everyone = [feeling for of_persona in by_persona.values() for feeling in of_persona]
-    line = _("Of {n} customers, {unhappy} were left angry or discontent.")
+    line = _(
+        "At the end of {unhappy} of {n} conversations the customer was angry or discontent, whether they said"
+        " so or not."
+    )
     kinds = Table.of(
         "felt",
         (_("Customer"), _("At the end"), _("Gave up")),
@@ -234,7 +237,9 @@ def felt_section(summary: Summary, titles: Titles) -> Section | None:
     columns, title = (_("Question"), _("At the end")), _("By question, most discontent first")
     asked = Table.of("felt_questions", columns, rows[:_QUESTIONS_FELT], title, words=frozenset({1}))
     first = Line(line.format(n=len(everyone), unhappy=_unhappy(everyone)), "strong")
-    blocks = (first, kinds, *((asked,) if rows else ()))
+    left = len(rows) - _QUESTIONS_FELT
+    more = (Line(_("{n} more", n=left), "soft"),) if left > 0 else ()
+    blocks = (first, kinds, *((asked, *more) if rows else ()))
     return Section("felt", _("What customers felt"), blocks, views=PAGE | TERMINAL)
 
 

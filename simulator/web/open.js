@@ -529,6 +529,7 @@
     for (const card of $$(".reddest [data-key]")) card.classList.toggle("work-out", !fits(placeOf(card)));
     bar.filtered.textContent = bar.filter.value === "all" ? "" : label("filtered", { n: list.filter(({ at }) => fits(at)).length, of: list.length });
     if (bar.filtered.textContent) bar.at.textContent = bar.filtered.textContent;
+    document.documentElement.classList.toggle("work-filter", Boolean(bar.filtered.textContent));
   }
 
   function announce(text) {

@@ -110,14 +110,22 @@ def test_nothing_needs_sideways_scrolling(tab: Any, tmp_path: Path) -> None:
 
 
 def test_red_turns_are_walked_by_key(tab: Any, tmp_path: Path) -> None:
-    """The worst comes first; the key n goes to the next, p back, and their conversations open."""
+    """The worst comes first; the key n goes to the next, p back, and their conversations open.
+
+    Whoever has scrolled elsewhere goes on from there.
+    """
     page = show(tab, tmp_path, rehearsed())
     visited = []
     for key in "nnnp":
         page.keyboard.press(key)
         visited.append(page.evaluate("document.activeElement.id"))
+    page.reload()
+    page.evaluate("[...document.querySelectorAll('.turn.red')].at(-1).scrollIntoView()")
+    page.keyboard.press("p")
 
     assert visited == ["c6-t1", "c2-t1", "c2-t2", "c2-t1"]
+    assert page.evaluate("document.activeElement.id") == "c3-t2"
+    page.evaluate("document.querySelector('#c2').open = true")
     assert page.locator("#c2-t2 .desk").is_visible()
     assert page.troubles == []
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from simulator.core.document import Line
 from simulator.core.types import Language, Reaction
 from simulator.report.sections import felt_section
+from tests.diff_runs import a_result, grades_of
 from tests.sample_pages import full
 from tests.sample_runs import rehearsed, summed
 from tests.texts import said
@@ -30,6 +32,21 @@ def test_feelings_are_counted_in_words(language: Language, words: str) -> None:
     assert words in said(kinds.rows[0][1].text, language)
     assert "6" in said(section.line, language)
     assert len(questions.rows) == 2
+
+
+def test_questions_that_are_not_listed_are_counted() -> None:
+    """Five are listed."""
+    results = a_result(grades_of([0.2] * 7))
+    talks = tuple(
+        talk.model_copy(update={"reaction": Reaction(got="nothing", feeling=-2)})
+        for talk in results.conversations
+    )
+    summary = summed(results.model_copy(update={"conversations": talks}), ("turn",))
+    section = felt_section(summary, summary.titles("en"))
+
+    assert section
+    assert isinstance(section.blocks[-1], Line)
+    assert said(section.blocks[-1].text) == "2 more"
 
 
 def test_nothing_is_said_where_nobody_felt_anything() -> None:

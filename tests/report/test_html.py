@@ -191,12 +191,14 @@ def page_of(run: Grades | Results) -> str:
 
 @pytest.mark.parametrize(("red", "shown", "is_open"), [(6, 6, 6), (7, 6, 0)])
 def test_six_questions_of_a_fix_are_shown(red: int, shown: int, is_open: int) -> None:
-    """The others are counted; so many red conversations are open at once."""
+    """To the others there are links; so many red conversations are open at once."""
     page = page_of(grades_of([0.2] * red + [1.0]))
 
     assert page.count('<details class="question"') == shown
     assert len(re.findall(r'<details class="talk"[^>]* open', page)) == is_open
-    assert ("Further questions, marked in the conversations below: 1." in page) is (red > shown)
+    assert re.findall(r"1 more question<.summary><ul><li><a href=.#c\d-t1", page) == [
+        '1 more question</summary><ul><li><a href="#c7-t1'
+    ] * (red > shown)
 
 
 @pytest.mark.parametrize(("answers", "left"), [(3, 0), (5, 2)])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.core.document import Notes
+from simulator.core.document import Cell, Notes
 from simulator.core.types import (
     Answer,
     Case,
@@ -28,6 +28,7 @@ from tests.commands import Command
 from tests.diff_runs import START, a_result, grades_of, stored
 from tests.texts import said
 
+ASKED = {"one": Cell(text="What does it cost?", href="#c1")}
 BOT = """
 ARTICLES = {"fees/price": "The plan costs 20 dollars.", "fees/late": "A late fee of 3 dollars is charged.",
             "desk/hours": "We are open from 9 to 5."}
@@ -104,7 +105,7 @@ def test_where_all_that_came_are_articles_the_search_is_at_fault() -> None:
         (
             2, "a0", "a1",
             "1 of 2 articles tested; never retrieved: 1; questions whose article never came: 1",
-            "Questions whose article never came: one.",
+            "Never retrieved: a0.",
         ),
         (52, "a0", "a0", "1 of 52 articles tested; never retrieved: 51", "1 more in --json."),
         (51, "a0", "a0", "1 of 51 articles tested; never retrieved: 50", "Never retrieved: a1, "),
@@ -119,7 +120,7 @@ def test_the_report_says_in_a_line_what_was_tested(
     """And in notes what was not; fifty articles are listed."""
     known = {f"a{n}": f"Text {n}." for n in range(articles)}
     coverage = covered(talk("one", (needed,) if needed else (), came), articles=known)
-    first, *_search = coverage_sections(coverage)
+    first, *_search = coverage_sections(coverage, ASKED)
     *_tables, notes = first.blocks
 
     assert said(first.line) == line
@@ -135,20 +136,21 @@ def test_the_report_says_in_a_line_what_was_tested(
 @pytest.mark.parametrize(
     ("came", "line", "ranks"),
     [
-        ("abc", "recall@1 100 %, recall@3 100 %; mean reciprocal rank 1.00 (1 question)", []),
-        ("bca", "recall@1 0 %, recall@3 100 %; mean reciprocal rank 0.33 (1 question)", ["3"]),
-        ("bcd", "recall@1 0 %, recall@3 0 %; mean reciprocal rank 0.00 (1 question)", ["did not come"]),
+        ("abc", "Needed articles that came first 100 %, among the first 3 100 % (1 question)", []),
+        ("bca", "Needed articles that came first 0 %, among the first 3 100 % (1 question)", ["3"]),
+        ("bcd", "Needed articles that came first 0 %, among the first 3 0 % (1 question)", ["did not come"]),
     ],
 )
 def test_the_report_says_how_the_search_did(came: str, line: str, ranks: list[str]) -> None:
     """Questions whose article did not come first are listed, what never came before all others."""
     _coverage, search = coverage_sections(
-        covered(talk("one", ("a",), *came), articles=dict.fromkeys("abcd", "T."))
+        covered(talk("one", ("a",), *came), articles=dict.fromkeys("abcd", "T.")), ASKED
     )
 
     assert said(search.line) == line
     assert search.folded
     assert [said(row[1].text) for table in search.tables for row in table.rows] == ranks
+    assert all(row[0] == ASKED["one"] for table in search.tables for row in table.rows)
 
 
 def test_a_first_answer_that_never_came_is_not_ranked() -> None:

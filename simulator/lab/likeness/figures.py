@@ -172,7 +172,7 @@ def shipped_reference(language: Language) -> Reference:
 
 def reference_of(tables: Mapping[str, Mapping[str, Any]], language: Language) -> Reference:
     """The reference of a language; `tables` are as likeness.json has them."""
-    table, shown = tables[language], ("name", "domain", "licence", "source")
+    table, shown = tables[language], ("name", "licence", "source")
     return Reference(
         ", ".join(entry["name"] for entry in table["sets"]),
         *_desks(table),

@@ -41,7 +41,7 @@ _SHARES: dict[str, Message] = {
     "opens_greeting": _("Greets in the first line"),
     "turns": _("Lines until leaving (median)"),
     "leaves_thanking": _("Leaves with thanks"),
-    "leaves_upset": _("Leaves upset"),
+    "leaves_upset": _("Upset words in the last line"),
 }
 _DEFINITION = _(
     "A line could be a person's where it lies within {people} of 100 lines of people, in the direction in"

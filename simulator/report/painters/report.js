@@ -86,7 +86,13 @@
     const red = talks.filter((talk) => !talk.hidden && talk.dataset.reds)
       .flatMap((talk) => talk.dataset.reds.split(" ").map((turn) => `${talk.id}-t${turn}`));
     if (!red.length) return;
-    const at = red.indexOf(now?.id);
+    // On from the one in sight, wherever the reader came to it.
+    const inSight = (id) => {
+      const turn = $(id);
+      const { top, bottom } = turn?.checkVisibility() ? turn.getBoundingClientRect() : { top: 0, bottom: 0 };
+      return bottom > 0 && top < innerHeight && top !== bottom;
+    };
+    const at = red.indexOf(now && inSight(now.id) ? now.id : red.find(inSight) ?? now?.id);
     const to = at < 0 ? (step > 0 ? 0 : red.length - 1) : (at + step + red.length) % red.length;
     show(element(red[to]));
     $("at").textContent = fill(tools.dataset.red, to + 1, red.length);
@@ -104,7 +110,8 @@
   });
 
   function jump() {
-    const target = location.hash && element(location.hash.slice(1));
+    // What the page of a large run has no room for leads to the list.
+    const target = location.hash && (element(location.hash.slice(1)) || $("talks"));
     if (!target) return;
     if (target.closest(".talk")?.hidden) clear();
     if (target.matches(".turn")) show(target);
