@@ -321,7 +321,9 @@ async def _check_model(
     if unused.get(role):
         return _("not used")
     if endpoint is None:
-        return _("played by a simple version (no AI)")
+        if context.settings.offline:
+            return _("played by a simple version (no AI)")
+        return _("played by a simple version (no AI); set OPENAI_API_KEY for a model")
     address = _("{model} at {address}", model=endpoint.model, address=endpoint.address)
     temperature = JUDGE_TEMPERATURE if role == "judge" else None
     model = context.model_factory.at(endpoint, temperature=temperature)

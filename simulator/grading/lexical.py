@@ -344,10 +344,11 @@ def turn(counted: Counted) -> LexicalVerdict:
     ]
     explains = found.conclusion in ("good", "fair", "unsure", "poor", "beside")
     conclusion = say.together([say(found.conclusion), *(remarks[:2] if explains else [])])
+    step = say(f"step_{counted.response}", quote=quoted(counted.answer))
     detail: dict[str, JsonValue] = {
         "correctness": found.correctness,
         "overall": found.overall,
-        "steps": [say("step_need", quote=quoted(counted.context.turn.user)), say(f"step_{counted.response}")],
+        "steps": [say("step_need", quote=quoted(counted.context.turn.user)), step],
         "against": say(f"against_{against}"),
         "conclusion": say("mark") + conclusion,
     }

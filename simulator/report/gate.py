@@ -62,6 +62,8 @@ _MOST = 3
 
 def verdict_word(gate: Gate, *, trial: bool = False) -> Message:
     """The verdict in a word: Passed, Failed, Undecided, or what a trial says; that no target was set."""
+    if gate.incomplete:
+        return pgettext("a verdict", "Trial, incomplete") if trial else pgettext("a verdict", "Incomplete")
     if gate.decision is None:
         return _("No target was set")
     return (_TRIALS if trial else DECISIONS)[gate.decision]
@@ -80,7 +82,7 @@ def verdict(gate: Gate, *, trial: bool = False) -> Message:
     `trial` says that no model took part.
     """
     word = verdict_word(gate, trial=trial)
-    if gate.decision is None:
+    if gate.decision is None and not gate.incomplete:
         return word
     parts = tuple(_phrases(gate, "passed") if gate.passed else reasons(gate))
     shown, more = parts[:_MOST], len(parts) - _MOST
@@ -107,12 +109,10 @@ def reasons(gate: Gate) -> list[Message]:
 
 
 def doubts(gate: Gate, interval: tuple[float, float] | None) -> Iterator[Message]:
-    """What to know beside the verdict's line: what is missing, or that the score may fall short.
+    """What to know beside the verdict's line: that the score may fall short.
 
     `interval` is that of the score (0..1), which says so where no confidence was asked for.
     """
-    if gate.decision is None:
-        yield from reasons(gate)
     score = gate.score
     if score is None or score.decision != "passed" or interval is None or gate.confidence is not None:
         return

@@ -12,7 +12,7 @@ from simulator.core.document import Line, Text, count_text, excerpt
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
-from simulator.core.types import RISK
+from simulator.core.types import RISK, TURN
 from simulator.grading.desk import DESK
 from simulator.grading.panel import NO_MODEL
 from simulator.privacy.patterns import mask
@@ -42,13 +42,14 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
         return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(context)))
     modelless = tuple(_modelless(context))
     alarms: list[Text] = [
-        *_shared_reason(summary),
+        *_shared_reason(summary, missing=context.gate.found("missing")),
         *([_("{judges}: not graded, because that takes a model.", judges=modelless)] if modelless else []),
         *_misnamed(context),
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
         *_ungraded(summary),
         *_unanswered(context),
+        *_unchecked(summary),
         *_disagreements(context),
     ]
     if any(summary.red.lapses.values()):
@@ -67,18 +68,29 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     )
 
 
-def _shared_reason(summary: Summary) -> Iterator[Message]:
-    """What most of the grades failed for, where it is one thing: what to do first."""
+def _unchecked(summary: Summary) -> Iterator[Message]:
+    """That nobody said what is right, where that is what the deciding judge asks."""
+    run = summary.record
+    is_asked = summary.scores.primary == TURN and summary.scores.score is not None
+    if is_asked and run.answers and not run.references:
+        yield _("No question has a reference answer: whether answers are right was not checked.")
+
+
+def _shared_reason(summary: Summary, *, missing: bool) -> Iterator[Message]:
+    """What grades failed for: what to do first, where most failed for one thing or too many are `missing`."""
     reasons = Counter[str]()
     for judge in summary.scores.judges.values():
         reasons[judge.failure_reason] += judge.failed
     failed, graded = reasons.total(), sum(judge.n for judge in summary.scores.judges.values())
-    if failed <= graded:
+    if not failed or (failed <= graded and not missing):
         return
     reason, count = reasons.most_common(1)[0]
-    if reason and 2 * count > failed:
+    if reason and (missing or 2 * count > failed):
         why = safe_text(excerpt(reason, _LONGEST_REASON))
-        yield _("{failed} of {n} grades failed: {reason}", failed=failed, n=failed + graded, reason=why)
+        text = _("{failed} of {n} grades failed: {reason}")
+        if 2 * count <= failed:
+            text = _("{failed} of {n} grades failed, most often: {reason}")
+        yield text.format(failed=failed, n=failed + graded, reason=why)
 
 
 def _misnamed(context: ReportContext) -> Iterator[Message]:

@@ -49,6 +49,8 @@ from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import answerable_section, felt_section
 from simulator.results.certificate import standing_line
 
+# The judges of the shelf that ask for embeddings.
+_EMBEDDING_JUDGES = frozenset({"cosine", "cosine_similarity"})
 _NO_CALLS = _("no model was called for customers or grading")
 
 
@@ -191,20 +193,31 @@ def run_argument(page: str, run: str) -> str:
 
 
 def _next(context: ReportContext) -> Iterator[Line]:
-    """What the reader can do now: at most four lines, each with what to open or to type."""
+    """What the reader can do now: at most five lines, each with what to open or to type."""
     summary = context.summary
-    if context.page:
-        yield Line(_("open the report: {path}", path=shown_path(context.page)))
     run = run_argument(context.page, summary.run)
-    if summary.finished < summary.planned or summary.status != "finished":
+    failing = {name for name, judge in summary.scores.judges.items() if judge.failed}
+    is_unfinished = summary.finished < summary.planned or summary.status != "finished"
+    is_ended = summary.ended.get(Ended.BUDGET) or summary.status == "interrupted"
+    is_dead = 0 < summary.turns == sum(summary.bot_failures.values())
+    is_lost = context.gate.found("missing", "simulator")
+    if is_dead or is_lost or (is_unfinished and not is_ended):
+        yield Line(_("find out what failed, with the same options: python run.py doctor"))
+    if failing and failing <= _EMBEDDING_JUDGES and is_lost and not is_unfinished:
+        yield Line(
+            _("grade without an embed model: python run.py grade {run} --embed-model lexical", run=run)
+        )
+    elif is_unfinished or is_lost:
         more = " --budget AMOUNT" if summary.ended.get(Ended.BUDGET) else ""
         yield Line(_("finish the run: python run.py --resume {run}", run=f"{run}{more}"))
-    elif summary.red.answers:
+    if context.page:
+        yield Line(_("open the report: {path}", path=shown_path(context.page)))
+    if summary.red.answers and not (is_unfinished or is_lost):
         yield Line(_("fix, rehearse with the same options, and compare: python run.py diff {run}", run=run))
-    if context.gate.passed is None:
+    if context.gate.passed is None and not (context.gate.incomplete or is_dead):
         yield Line(_("add --target 90 to get a verdict"))
     if summary.trial:
-        yield Line(_("set a key to grade with a model (python run.py doctor checks it)"))
+        yield Line(_("set OPENAI_API_KEY to grade with a model (python run.py doctor checks it)"))
 
 
 def _technical(context: ReportContext) -> Section:

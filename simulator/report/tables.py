@@ -120,7 +120,7 @@ def grade_text(score: Score) -> Text:
     low, high = score.scale
     if (low, high) == (0, 1):
         return _("{n} %", n=f"{100 * score.raw:.0f}")
-    return signed(score.raw) if low < 0 else f"{round(score.raw, 2):g} / {high:g}"
+    return signed(score.raw) if low < 0 else f"{round(score.raw, 1):g} / {high:g}"
 
 
 def mark_text(red: RedTurn) -> Message:

@@ -4,7 +4,8 @@ Whether a cause stands is as important as the cause:
 
     certain    ids, marks or the bot itself prove it: an article that the case names was not retrieved, what
                the case marks as unanswerable was answered, no answer came, a tool was not called
-    likely     a mark and the judge's reading of the answer: what the case marks as answerable was declined;
+    likely     a mark and the judge's reading of the answer: what the case marks as answerable was declined,
+               what it marks for a person was kept;
                an article that has the reference word for word was not retrieved; what only a stand-in read
     judge      the view of the judge's model (grading/cause.py), or of the judge that marked the turn
     open       nobody looked into it: there was no model, it was not asked, or it did not say
@@ -23,7 +24,7 @@ from simulator.core.document import Text, excerpt
 from simulator.core.messages import Message, _
 from simulator.core.replies import LapseKind
 from simulator.core.titles import TITLES
-from simulator.core.types import GradingContext, Results, Score, response_in
+from simulator.core.types import GradingContext, Response, Results, Score, response_in
 from simulator.grading.cause import CauseMaterial, JudgedCause, JudgedName
 from simulator.results.articles import (
     Shelf,
@@ -36,7 +37,7 @@ from simulator.results.articles import (
 )
 from simulator.results.figures import RedTurn, Summary, failure_reason
 from simulator.results.red import LAPSES, RANK
-from simulator.results.rows import Key, MarkKind, RunTurns
+from simulator.results.rows import ConversationRow, Key, MarkKind, RunTurns
 from simulator.results.same_faults import fault_keys
 from simulator.storage.results import turns_with_scores
 
@@ -63,6 +64,10 @@ _CAUSE_OF_LAPSE: Mapping[MarkKind, Cause] = {kind: kind for kind in get_args(Lap
 _WITHOUT_ARTICLES: frozenset[Cause] = frozenset(
     {"no_answer", "tools", "expectations", *_CAUSE_OF_LAPSE.values()}
 )
+
+
+# What an answer does that keeps a customer who needs a person; it may well ask for a number first.
+_WITHOUT_HANDOVER: frozenset[Response | None] = frozenset({"answered", "partly", "declined"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,15 +160,16 @@ class RedAnswer:
         shelf: Shelf,
         *,
         names: ArticleNames,
+        handed_over: bool = False,
     ) -> None:
-        """`names` says what the ids that cases name are worth."""
+        """`names` says what the ids that cases name are worth; `handed_over`, whether any answer did that."""
         self.red, self.fault, self.context, self.scores, self.shelf = red, fault, context, scores, shelf
         self.turn, self.case = context.turn, context.case
         self.passages = self.turn.answer.passages
         # A later line may ask something else, which these articles and marks are not about.
         self.is_first = self.turn.index == 1 or self.turn.user == self.case.question
         self.named = tuple(dict.fromkeys(self.case.passages)) if self.is_first else ()
-        self.names = names
+        self.names, self.handed_over = names, handed_over
         self.needed = tuple(filter(names.may_be, self.named))
         self.missed = tuple(e for e in self.needed if not any(is_of(p, e) for p in self.passages))
 
@@ -246,9 +252,13 @@ class RedAnswer:
             )
             sure = self._is_read and response == "answered"
             return self._because("should_refuse", "certain" if sure else "likely", said)
-        if self.case.answerable is False and self.is_first:
-            return None
-        if absent := self._absent():
+        absent = None if self.case.answerable is False and self.is_first else self._absent()
+        if absent and absent.sure:
+            return absent
+        if self.case.handover == "required" and not self.handed_over and response in _WITHOUT_HANDOVER:
+            kept = _("This needs a person, and no answer hands the customer over.")
+            return self._because("no_handover", "likely", kept)
+        if absent or (self.case.answerable is False and self.is_first):
             return absent
         if first and self.case.answerable and response == "declined" and self._is_read:
             declined = _("This question can be answered, but the bot declined.")
@@ -323,6 +333,7 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
         shelf = Shelf(())
     reddest, names = summary.red.by_turn, ArticleNames(summary.record, shelf)
     fault_of = fault_keys(results)
+    handed_over = {row.id for row in summary.record.conversations if _hands_over(row)}
     for conversation, turn, scores in turns_with_scores(results, reddest):
         earlier = (before for before in conversation.turns if before.index < turn.index)
         context = GradingContext(
@@ -333,7 +344,12 @@ def red_answers(results: Results, summary: Summary, shelf: Shelf) -> Iterator[Re
             earlier=tuple(earlier),
         )
         red, fault = reddest[conversation.id, turn.index], fault_of(conversation.case, turn)
-        yield RedAnswer(red, fault, context, scores, shelf, names=names)
+        handed = conversation.id in handed_over
+        yield RedAnswer(red, fault, context, scores, shelf, names=names, handed_over=handed)
+
+
+def _hands_over(row: ConversationRow) -> bool:
+    return any(turn.response == "handed_over" for turn in row.turns)
 
 
 def root_causes(

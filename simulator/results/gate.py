@@ -86,7 +86,11 @@ class Gate(NamedTuple):
     @property
     def incomplete(self) -> bool:
         """Whether judge, simulator or an interruption left too much ungraded to decide."""
-        return any(finding.problem in _INCOMPLETE for finding in self.findings)
+        return self.found(*_INCOMPLETE)
+
+    def found(self, *problems: Problem) -> bool:
+        """Whether one of these is among what it found."""
+        return any(finding.problem in problems for finding in self.findings)
 
     @property
     def target(self) -> float | None:

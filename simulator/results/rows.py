@@ -152,14 +152,15 @@ class RunTurns:
     `repeats` is how often each customer asks a question. `lapses` counts those of the conversations by kind,
     each kind once a conversation was graded, `lapsed` the conversations that have any; `expectations` counts
     the sentences of cases by what became of them. The judges in `whole` grade conversations. `primary` is the
-    judge that decides. `evidence` says whether judges had anything to hold an answer against, `answers`
-    whether there was an answer. `unsourced` counts answers without the place for passages that settings name,
-    by what is there instead.
+    judge that decides. `evidence` says whether judges had anything to hold an answer against, `references`
+    whether any case says what is right, `answers` whether there was an answer. `unsourced` counts answers
+    without the place for passages that settings name, by what is there instead.
     """
 
     primary: str
     conversations: list[ConversationRow] = field(default_factory=list)
     evidence: bool = False
+    references: bool = False
     answers: bool = False
     unsourced: Counter[Message | str] = field(default_factory=Counter)
     unbegun: int = 0

@@ -59,6 +59,7 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     for conversation, by_turn in conversations_with_scores(results):
         run.repeats = max(run.repeats, conversation.repeat)
         case = conversation.case
+        run.references = run.references or _says_what_is_right(case)
         run.evidence = (
             run.evidence or has_evidence(case) or any(t.answer.passages for t in conversation.turns)
         )
@@ -126,10 +127,13 @@ def run_turns(results: Results, rules: RedRules, primary: str) -> RunTurns:
     return run
 
 
+def _says_what_is_right(case: Case) -> bool:
+    return any(case.references) or case.label is not None or case.facts != Facts()
+
+
 def has_evidence(case: Case) -> bool:
     """Whether a case says itself what a right answer to it is, or what has to be known for one."""
-    answer_known = any(case.references) or case.label is not None or case.facts != Facts()
-    return answer_known or case.answerable is False or case.handover != "optional"
+    return _says_what_is_right(case) or case.answerable is False or case.handover != "optional"
 
 
 def marked_turns(

@@ -72,6 +72,9 @@ def server(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServe
     return server
 
 
+PLAYED = "played by a simple version (no AI); set OPENAI_API_KEY for a model"
+
+
 def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
     """Stand-ins are named as such; bot and folders are tried all the same."""
     found = examine(*OWN, "--limit", "2", "--persona", "calm")
@@ -79,9 +82,9 @@ def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
     assert (found.code, set(found.ok.values())) == (0, {True})
     assert found.said == {
         "questions": "2 conversations planned",
-        "user model": "played by a simple version (no AI)",
-        "judge model": "played by a simple version (no AI)",
-        "embed model": "played by a simple version (no AI)",
+        "user model": PLAYED,
+        "judge model": PLAYED,
+        "embed model": PLAYED,
         "demo model": "not used",
         "bot": "bot.py:connect: answered with 7 characters, 1 passage",
         "runs folder": "runs can be written",

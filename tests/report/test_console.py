@@ -43,8 +43,9 @@ def test_there_is_more_and_there_is_less() -> None:
     report = report_of("en")
     whole, brief = terminal(report, 120), terminal(report, 120, "brief")
 
-    assert brief.count("\n!") == 3
-    assert whole.count("\n!") == 3
+    assert brief.count("\n!") == 4
+    assert "! Further warnings: 1 (--verbose)" in brief
+    assert whole.count("\n!") == 4
     for only in ("Angry customer  ", "Total of 5 RAG metrics", "Usage"):
         assert only in whole
         assert only not in brief

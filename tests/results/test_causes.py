@@ -123,6 +123,10 @@ OTHER_PART = Passage(id="ja/fees#2", text="ほかの部分です。")
         ({"answerable": False, "passages": (HOURS,)}, SHELF, ("should_refuse", "certain", "ja/fees")),
         ({"answerable": False, "response": "partly"}, SHELF, ("should_refuse", "likely", "ja/fees")),
         ({"answerable": True, "response": "declined"}, SHELF, ("should_answer", "likely", "ja/fees")),
+        # Who needs a person was kept; to a later line as well.
+        ({"handover": "required", "response": "partly"}, SHELF, ("no_handover", "likely", "ja/fees")),
+        ({"handover": "required", "turn": 2, "response": "declined"}, SHELF, ("no_handover", "likely", "")),
+        ({"handover": "required", "passages": (HOURS,)}, SHELF, ("retrieval", "certain", "ja/fees")),
         # A later line that is the question again.
         (
             {"passages": (HOURS,), "turn": 2, "line": "解約金はいくらですか"},
@@ -159,6 +163,9 @@ def test_what_ids_and_marks_say(
         {"turn": 2, "answerable": False, "passages": (HOURS,), "line": "解約金はいくらですか"},
         {"turn": 2, "answerable": True, "response": "declined", "line": "解約金はいくらですか"},
         {"turn": 2, "passages": (HOURS,)},
+        # Whoever asks back may still hand over; where nobody needs a person, there is nothing to hand over.
+        *({"handover": "required", "response": did} for did in ("handed_over", "asked_back", "nothing")),
+        {"handover": "forbidden"},
     ],
 )  # fmt: skip
 def test_what_proves_nothing(run: dict[str, Any]) -> None:
