@@ -114,7 +114,7 @@ def is_red(verdict: Mapping[str, Any]) -> bool:
     value = settled(verdict)
     known: dict[str, Any] = {"state": "scored", "value": value, "raw": value, "scale": (0, 1)}
     whole = Score(judge=CONVERSATION, turn=99, detail=dict(verdict), **known)
-    return bool(red_marks("", [whole], RedRules()))
+    return bool(red_marks([whole], RedRules()))
 
 
 def names_plant(each: Dialogue, verdict: Mapping[str, Any]) -> bool:

@@ -220,7 +220,7 @@ class Tally:
             return
         self.graded_turns += 1
         rules = self.context.settings.red
-        self.red += bool(red_marks(context.conversation, scores, rules, self.primary))
+        self.red += bool(red_marks(scores, rules, self.primary))
         self.changed()
 
     def ended(self, conversation: Conversation) -> None:

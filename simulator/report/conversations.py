@@ -136,7 +136,7 @@ def _whole(context: ReportContext, score: Score) -> dict[str, Any]:
     return {
         "judge": score.judge,
         "resolved": tables.grade_text(score) if score.judge == TOOLS else resolved,
-        "red": bool(red_marks(score.conversation, [score], context.summary.red.rules)),
+        "red": bool(red_marks([score], context.summary.red.rules)),
         "reason": cut(score.reason),
         "listed": listed,
     }

@@ -165,9 +165,9 @@ def lapses_of(whole: Score) -> list[tuple[int, Mark]]:
 
 
 def red_marks(
-    conversation: str, scores: Iterable[Score], rules: RedRules, primary: str = "", *, turn: int | None = None
+    scores: Iterable[Score], rules: RedRules, primary: str = "", *, turn: int | None = None
 ) -> tuple[Mark, ...]:
-    """The marks of one turn, given its scores; empty when the turn is not red.
+    """The marks of one turn, given its scores and no others; empty when the turn is not red.
 
     The score of the whole conversation may be among them: its marks are those that stand on this `turn`, or
     all of them without a number. A turn without an answer has the one mark `no_answer`, whatever the rules:
@@ -176,13 +176,12 @@ def red_marks(
     (`_OF_THE_REFERENCE`); all else that makes it red still does. What was graded twice is as red as the
     milder of its two gradings.
     """
-    # Callers may hand over the scores of more than one conversation.
-    of_conversation = [score for score in scores if score.conversation == conversation]
-    of_turn = [score for score in of_conversation if score.judge not in PLACED]
+    several = list(scores)
+    of_turn = [score for score in several if score.judge not in PLACED]
     marks = _milder(of_turn, lambda grading: _marks_of(grading, rules, primary))
     if any(mark.kind == "no_answer" for mark in marks):
         return marks
-    wholes = [score for score in of_conversation if score.judge in PLACED]
+    wholes = [score for score in several if score.judge in PLACED]
     placed = _milder(wholes, lambda grading: _marks_of_whole(grading, rules))
     return (*marks, *(mark for at, mark in placed if turn in (None, at)))
 
@@ -352,7 +351,7 @@ def detail_rows(score: Score, key: str, *needed: str, **choices: Collection[str]
 def is_red_alone(score: Score, rules: RedRules) -> bool:
     """Whether a grade alone makes its turn red: by the rule of its judge, or else as the one that decides."""
     primary = "turn" if score.judge in KINDS else score.judge
-    return bool(red_marks(score.conversation, (score,), rules, primary))
+    return bool(red_marks((score,), rules, primary))
 
 
 def is_flipped(score: Score, rules: RedRules) -> bool:

@@ -147,7 +147,7 @@ def marked_turns(
             yield turn, (Mark(kind="no_answer", severity="major"),)
         else:
             every = {**scores, **placed}.values()
-            yield turn, red_marks(conversation.id, every, rules, primary, turn=turn.index)
+            yield turn, red_marks(every, rules, primary, turn=turn.index)
 
 
 def _grade(score: Score, rules: RedRules) -> Grade:

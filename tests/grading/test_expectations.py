@@ -153,7 +153,7 @@ async def test_where_nothing_came_up_there_is_no_grade() -> None:
     scores, _prompts = await asked(held("はい。"), *(said(n, "open", turn=0) for n in (1, 2, 3)))
 
     assert (scores["expectations"].state, scores["expectations"].value) == ("skipped", None)
-    assert red_marks("", [scores["expectations"]], RedRules()) == ()
+    assert red_marks([scores["expectations"]], RedRules()) == ()
 
 
 async def test_a_sentence_that_was_not_met_makes_its_turn_red() -> None:
@@ -162,14 +162,14 @@ async def test_a_sentence_that_was_not_met_makes_its_turn_red() -> None:
     broken = said(2, "unmet", "必ずお返しします")
     scores, _prompts = await asked(talk, broken)
     alone = scores["expectations"]
-    [mark] = red_marks(talk.id, [alone], RedRules(), turn=1)
+    [mark] = red_marks([alone], RedRules(), turn=1)
     scores, _prompts = await asked(talk, broken, said(1, "met", "手数料は1,100円", turn=2))
-    [beside] = red_marks(talk.id, [scores["expectations"]], RedRules(), turn=1)
+    [beside] = red_marks([scores["expectations"]], RedRules(), turn=1)
 
     assert (mark.kind, mark.severity, mark.reason) == ("expectations", "major", f"{SENTENCES[1]}: why 2")
     assert beside.severity == "moderate"
-    assert red_marks(talk.id, [alone], RedRules(), turn=2) == ()
-    assert red_marks(talk.id, [alone], RedRules(expectations=False)) == ()
+    assert red_marks([alone], RedRules(), turn=2) == ()
+    assert red_marks([alone], RedRules(expectations=False)) == ()
 
 
 def test_sentences_are_parted_by_bars_and_line_breaks(tmp_path: Path) -> None:

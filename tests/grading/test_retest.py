@@ -69,7 +69,7 @@ FAILED = Score(judge="turn", conversation="calm/a#1", turn=1, state="failed", re
 )
 def test_a_turn_graded_twice_is_red_only_if_it_is_both_times(scores: list[Score], kinds: list[str]) -> None:
     """And as gravely as the milder of the two."""
-    marks = red_marks("calm/a#1", scores, RedRules())
+    marks = red_marks(scores, RedRules())
 
     assert [f"{mark.kind} {mark.severity}" for mark in marks] == kinds
 

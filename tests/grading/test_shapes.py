@@ -148,7 +148,7 @@ async def test_the_whole_is_no_higher_than_its_rubric_allows(
 async def test_every_fault_is_red(fault: str, correct: int, complete: int, said: int, severity: str) -> None:
     """As grave as the criterion says, and below a target of 80, by the default rules."""
     score, _ = await graded(a_reply(correctness=correct, completeness=complete, overall=said))
-    marks = red_marks(score.conversation, (score,), RedRules(), "turn")
+    marks = red_marks((score,), RedRules(), "turn")
 
     assert worst_severity(marks) == severity, fault
     assert marks

@@ -345,7 +345,7 @@ def test_a_missing_grade_is_one_of_the_conversation(tmp_path: Path) -> None:
 )
 def test_it_has_a_red_rule_of_its_own(value: float, limit: float | None, marks: list[str]) -> None:
     """At the limit or below a turn is red, whatever its own grade; the judge never decides."""
-    found = red_marks("c", [scored(value)], RedRules(conversation=limit))
+    found = red_marks([scored(value)], RedRules(conversation=limit))
 
     assert [mark.severity for mark in found] == marks
     assert {mark.kind for mark in found} <= {"conversation"}

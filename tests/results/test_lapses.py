@@ -39,7 +39,7 @@ def request(state: str, turn: int, weight: int | None = None) -> dict[str, Any]:
 
 def marked(*scores: Score, **rules: Any) -> dict[int, list[Mark]]:
     """The marks of each of the three turns that has any."""
-    found = {n: list(red_marks(TALK, scores, RedRules(**rules), "turn", turn=n)) for n in (1, 2, 3)}
+    found = {n: list(red_marks(scores, RedRules(**rules), "turn", turn=n)) for n in (1, 2, 3)}
     return {turn: marks for turn, marks in found.items() if marks}
 
 
@@ -111,7 +111,7 @@ def test_a_turn_without_an_answer_has_no_other_mark() -> None:
 
     both = (silent, whole(lapses=[lapse("loops", 2)]))
 
-    assert [mark.kind for mark in red_marks(TALK, both, RedRules(), turn=2)] == ["no_answer"]
+    assert [mark.kind for mark in red_marks(both, RedRules(), turn=2)] == ["no_answer"]
 
 
 def test_two_gradings_need_not_name_the_same_turn() -> None:

@@ -36,7 +36,7 @@ def grade(judge: str, raw: float, **more: Any) -> Score:
 
 def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> list[str]:
     """The kinds of mark that these scores get."""
-    return [mark.kind for mark in red_marks(TALK, scores, rules or RedRules(), primary)]
+    return [mark.kind for mark in red_marks(scores, rules or RedRules(), primary)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_grade_below_its_limit_is_a_mark(score: Score, severity: Severity | No
     A wrong statement is a mark of its own, whatever the overall grade.
     """
     kind = next(iter(score.detail), "overall" if score.judge == "turn" else score.judge)
-    marks = red_marks(TALK, (grade("turn", 5), score), RedRules(), "turn")
+    marks = red_marks((grade("turn", 5), score), RedRules(), "turn")
 
     assert [(mark.kind, mark.severity) for mark in marks] == ([(kind, severity)] if severity else [])
 
@@ -134,7 +134,7 @@ def test_a_finding_stands_on_the_turn_that_it_names(turn: object, at: int, met: 
         grade("expectations", 0.5, turn=4, value=met, detail={"expectations": [unmet]}),
         grade("tools", 0.9, turn=4, value=0.9, detail={"turn": turn}),
     )
-    marks = {n: red_marks(TALK, scores, RedRules(), turn=n) for n in range(6)}
+    marks = {n: red_marks(scores, RedRules(), turn=n) for n in range(6)}
 
     assert [n for n, of_turn in marks.items() if of_turn] == [at]
     assert [(mark.kind, mark.severity, mark.reason) for mark in marks[at]] == [
@@ -181,23 +181,22 @@ def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:
     reason = "回答がありません：timeout"
     failed = [grade(judge, 1, by_rule=True, reason=reason) for judge in ("turn", "groundedness")]
 
-    (mark,) = red_marks(TALK, failed, OFF)
+    (mark,) = red_marks(failed, OFF)
 
     assert (mark.kind, mark.severity, mark.reason) == ("no_answer", "major", reason)
 
 
-def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
-    """Only grades of this conversation count."""
+def test_skipped_and_failed_scores_mark_nothing() -> None:
+    """Only grades count."""
     skipped = Score(judge="turn", conversation=TALK, turn=1, state="skipped")
     failed = Score(judge="turn", conversation=TALK, turn=1, state="failed")
-    foreign = grade("turn", 1).model_copy(update={"conversation": "another"})
 
-    assert kinds(skipped) == kinds(failed) == kinds(foreign) == []
+    assert kinds(skipped) == kinds(failed) == []
 
 
 def test_a_mark_names_the_judge_that_decides_in_place_of_turn() -> None:
     """Its grade is the low one."""
-    assert [red_marks(TALK, (grade(judge, 1),), RedRules())[0].judge for judge in ("rouge_l", "turn")] == [
+    assert [red_marks((grade(judge, 1),), RedRules())[0].judge for judge in ("rouge_l", "turn")] == [
         "rouge_l",
         "",
     ]

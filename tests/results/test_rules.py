@@ -83,11 +83,11 @@ def test_a_broken_rule_is_red_and_is_fixed_in_the_prompt(evaluated: Command) -> 
     }
     scores = {score.conversation: score for score in run.scores.of_judge("risk")}
     first, second = scores["scripted/late#1"], scores["scripted/terms#1"]
-    [mark] = red_marks(first.conversation, [first], RedRules(), "exact_match")
+    [mark] = red_marks([first], RedRules(), "exact_match")
     assert (mark.kind, mark.severity) == ("risk", "moderate")
     assert "全額お返し" in mark.reason
-    assert red_marks(first.conversation, [first], RedRules(risk=False), "exact_match") == ()
-    assert red_marks(second.conversation, [second], RedRules(), "exact_match") == ()
+    assert red_marks([first], RedRules(risk=False), "exact_match") == ()
+    assert red_marks([second], RedRules(), "exact_match") == ()
     summary = figures_of(run, Settings(judges=("exact_match", "risk")))
     causes = root_causes(run, summary)
     [cause], [fix] = causes.values(), improvements(summary, causes).fixes

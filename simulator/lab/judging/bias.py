@@ -151,7 +151,7 @@ def _row(judge: str, pairs: Sequence[_Pair], rules: RedRules, seed: int) -> Bias
 
 
 def _is_red(score: Score, rules: RedRules, judge: str) -> bool:
-    marks = red_marks(score.conversation, [score], rules)
+    marks = red_marks([score], rules)
     return any(mark.kind == "correctness" for mark in marks) if judge.endswith(_CORRECTNESS) else bool(marks)
 
 

@@ -84,7 +84,7 @@ async def test_what_the_answer_lacks_is_wrong_and_counted(answer: object, missin
     """0 by rule, 抽出不可; the row is red for what was missed, not for being silent."""
     scores = await graded(a_row(answer, REFERENCE))
     lacking = {name: score for name, score in scores.items() if score.by_rule}
-    (mark,) = red_marks("scripted/r#1", scores.values(), RedRules(), "passed")
+    (mark,) = red_marks(scores.values(), RedRules(), "passed")
 
     assert {name: score.detail["not_extracted"] for name, score in lacking.items()} == missing
     assert {(score.state, score.value, score.detail["passed"]) for score in lacking.values()} == {
@@ -141,7 +141,7 @@ async def test_a_silent_bot_is_the_bots_own_failure() -> None:
     """Every output is wrong by rule, and the mark says that there was no answer."""
     error = Failure(kind="timeout", message="no answer within 60 s")
     scores = await graded(a_row("", REFERENCE, error=error))
-    marks = red_marks("scripted/r#1", scores.values(), RedRules(), "passed")
+    marks = red_marks(scores.values(), RedRules(), "passed")
 
     assert {(score.value, score.by_rule) for score in scores.values()} == {(0, True)}
     assert [mark.kind for mark in marks] == ["no_answer"]
