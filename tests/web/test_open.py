@@ -542,8 +542,8 @@ def test_the_next_answer_is_the_next_card(run: Opened, person: Any) -> None:
         press(tab, "n")
         walked.append(tab.get_attribute(".work-now", "data-key"))
 
-    group = "[...document.querySelectorAll('.group')].at(-1)"
-    tab.evaluate(f"document.querySelector('.fixes a[href=\"#' + {group}.id + '\"]').click()")
+    group = "[...document.querySelectorAll('.group[id]:has([data-key])')].at(-1)"
+    tab.evaluate(f"document.querySelector('.card a[href=\"#' + {group}.id + '\"]').click()")
     press(tab, "n")
 
     assert walked == list(dict.fromkeys(cards))
