@@ -47,7 +47,8 @@
         if (!isUndo) steps.push({ row, was });
         state.grades[row.key] = now;
         show();
-        return say(label("saved"), "saved");
+        const what = label(now.grade === was.grade ? "comment" : "grade");
+        return say(isUndo ? label("undone", { what }) : label("saved"), "saved");
       }
       const answer = await reply?.json().catch(() => undefined);
       const { grade = null, comment = "" } = answer?.current || {};

@@ -27,7 +27,8 @@ from simulator.web.review import LABELS, LONGEST, RunReview, Typed, plain_text
 _SHOWN = ("earlier", "question", "passages", "answer")
 _HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _AS_IN_REVIEW = (
-    "name", "name_first", "next", "previous", "undo", "nothing_to_undo", "saving", "unsaved", "gone",
+    "name", "name_first", "next", "previous", "undo", "undone", "nothing_to_undo", "saving", "unsaved",
+    "gone",
 )  # fmt: skip
 _LABELS: Mapping[str, Message | str] = {
     **{name: COLUMNS[name].title for name in (*_SHOWN, "comment")},

@@ -443,12 +443,13 @@ def test_blind_grades_by_keys(run: Opened, person: Any) -> None:
     tab.wait_for_selector("[aria-pressed=true]:has-text('4')")
     press(tab, "u")
     tab.wait_for_selector("[aria-pressed=true]:has-text('5')")
-    tab.wait_for_selector(saved_word)
+    undone = tab.wait_for_selector(f"{saved_word}:has-text('取り消しました')").inner_text()
     tab.reload()
     tab.wait_for_selector(".work-ready")
     blind = [word for word in read_run(run.path).verdicts if word.source == "blind"]
 
     assert first.startswith("2/")
+    assert undone == "取り消しました：点"
     assert sorted((word.reviewer, word.grade, word.comment) for word in blind) == [
         ("佐藤", 2, "料金がない"), ("佐藤", 5, ""),
     ]  # fmt: skip
