@@ -91,8 +91,9 @@ def verdict(gate: Gate, *, trial: bool = False) -> Message:
         what = ngettext(
             "{what}; and {n} more condition", "{what}; and {n} more conditions", n=more, what=what
         )
-    if gate.confidence is not None and gate.decision != "undecided" and _is_sure(gate):
-        text = _SURE_TRIALS[gate.decision] if trial else _("{word} ({sure} % sure)")
+    decided = gate.decision if gate.decision != "undecided" else None
+    if gate.confidence is not None and decided and _is_sure(gate):
+        text = _SURE_TRIALS[decided] if trial else _("{word} ({sure} % sure)")
         word = text.format(word=word, sure=f"{100 * gate.confidence:.4g}")
     return _("{word}: {what}", word=word, what=what)
 
