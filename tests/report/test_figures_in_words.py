@@ -44,7 +44,7 @@ def graded(raw: float | None, low: float = 1, high: float = 5, state: Any = "sco
     (feeling_text, 1, "relieved"), (feeling_text, 7, "glad"),
     (shade, None, "none"), (shade, 0.0, "0"), (shade, 0.494, "0"), (shade, 0.5, "1"), (shade, 0.79, "3"),
     (shade, 0.9, "5"), (shade, 1.0, "5"),
-    (grade_text, graded(4), "4 / 5"), (grade_text, graded(4.256), "4.26 / 5"),
+    (grade_text, graded(4), "4 / 5"), (grade_text, graded(4.256), "4.3 / 5"),
     (grade_text, graded(0.846, 0, 1), "85 %"), (grade_text, graded(2, 0, 3), "2 / 3"),
     (grade_text, graded(1, -2, 2), "+1"), (grade_text, graded(-1, -2, 2), "−1"),
     (grade_text, graded(None, state="failed"), "not graded"),
