@@ -87,3 +87,38 @@ def test_a_report_needs_no_knowledge(runs: Path, capsys: pytest.CaptureFixture[s
 def newest(runs: Path) -> Path:
     """The run file of the newest run of a folder."""
     return max(runs.glob("*/run.sqlite"))
+
+
+def test_answers_whose_cause_is_not_known_are_listed(fixes: Command) -> None:
+    """As many as were asked for, below the fixes; and once, what would find their causes."""
+    unclear = fixes("--json").json["fixes"][-1]
+    few, every = fixes("--top", "1").out, fixes("--top", "99").out
+
+    assert unclear["cause"] == "unclear"
+    assert f"原因の分からない回答{len(unclear['turns'])}件" in few
+    counts = [out.rpartition("原因の分からない回答")[2].count("ボット：") for out in (few, every)]
+    assert counts == [1, len(unclear["turns"])]
+    assert every.count("採点役にモデルを使うと、原因を調べられます。") == 1
+
+
+ANSWER = """
+def answer(messages, **_):
+    passages = [{"id": "repairs", "text": "# Repairs"}, {"id": "hours", "text": "# Hours"}]
+    return {"answer": "We close at five, for 99 euros.", "passages": passages}
+"""
+
+
+def test_an_id_that_no_article_has_is_said_first(command: Command) -> None:
+    """With the one that was meant; it proves nothing, in the report, in `fixes` and in `doctor`."""
+    Path("kb").mkdir()
+    Path("kb/repairs.md").write_text("# Repairs\n\nRepairs cost 40 euros, or 55 abroad.\n", encoding="utf-8")
+    Path("kb/hours.md").write_text("# Hours\n\nWe open at nine.\n", encoding="utf-8")
+    Path("bot.py").write_text(ANSWER, encoding="utf-8")
+    rows = "1,What is a repair?,It is 40 euros.,repair\n2,When do you open?,At nine o'clock.,hours\n"
+    Path("q.csv").write_text(f"id,question,reference,passages\n{rows}", encoding="utf-8")
+    run = ("--offline", "--adapter", "bot.py:answer", "--cases", "q.csv", "--knowledge", "kb")
+    says = "Questions name articles that do not exist: repair (1). Did you mean repairs?"
+
+    for words in ((*run, "--turns", "1"), ("fixes", "latest"), ("doctor", *run)):
+        assert says in " ".join(command(*words).out.split())
+    assert {fix["cause"] for fix in command("fixes", "latest", "--json").json["fixes"]} == {"unclear"}

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.commands import Command
 
 WHY = "next_step: not graded, because that takes a model."
@@ -56,3 +58,17 @@ def test_a_bot_that_never_answered_is_tried_with_the_settings_of_the_run(command
 
     assert f"\nTry it alone: python run.py doctor {' '.join(words)} --set 'headers=***'\n" in done.err
     assert "0123456789abcdef" not in done.err
+
+
+@pytest.mark.parametrize(("body", "first"), [
+    ('raise ValueError("no index")', "- find out what failed, with the same options: python run.py doctor"),
+    ('return "It is 5."', "- open the report: "),
+])  # fmt: skip
+def test_what_failed_is_to_be_found_out_first(body: str, first: str, command: Command) -> None:
+    """Before anything else is done with a run in which the bot never answered; no target helps there."""
+    Path("bot.py").write_text(f"def answer(messages, **_):\n    {body}\n", encoding="utf-8")
+    Path("asked.csv").write_text("question\nHow much is it?\n", encoding="utf-8")
+    done = command("--offline", "--adapter", "bot.py:answer", "--cases", "asked.csv", "--persona", "calm")
+
+    assert done.out.partition("\nNext\n")[2].startswith(first)
+    assert ("add --target" in done.out) is False
