@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simulator.core.replies import share_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
 from simulator.grading.lexical import LIMITS, STAND_INS, grade_of, lexical_score, rubric_of
-from simulator.text.wording import wording
+from simulator.text.wording import quoted, wording
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
@@ -195,6 +195,7 @@ def test_the_turn_judge_breaks_its_verdict_down() -> None:
 
     assert set(score.detail) == {"correctness", "overall", "steps", "against", "conclusion"}
     assert len(score.detail["steps"]) == 2  # type: ignore[arg-type]
+    assert score.detail["steps"][1] == f"「{quoted(GOOD)}」と述べています。"  # type: ignore[index]
     assert score.reason == score.detail["conclusion"]
     assert score.raw == score.detail["overall"] == 5
     assert score.detail["against"] == "模範回答"
