@@ -202,7 +202,7 @@ def _next(context: ReportContext) -> Iterator[Line]:
     is_dead = 0 < summary.turns == sum(summary.bot_failures.values())
     is_lost = context.gate.found("missing", "simulator")
     if is_dead or is_lost or (is_unfinished and not is_ended):
-        yield Line(_("find out what failed, with the same options: python run.py doctor"))
+        yield Line(_("look for the reason, with the same options: python run.py doctor"))
     if failing and failing <= _EMBEDDING_JUDGES and is_lost and not is_unfinished:
         yield Line(
             _("grade without an embed model: python run.py grade {run} --embed-model lexical", run=run)

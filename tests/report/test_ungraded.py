@@ -61,7 +61,7 @@ def test_a_bot_that_never_answered_is_tried_with_the_settings_of_the_run(command
 
 
 @pytest.mark.parametrize(("body", "first"), [
-    ('raise ValueError("no index")', "- find out what failed, with the same options: python run.py doctor"),
+    ('raise ValueError("no index")', "- look for the reason, with the same options: python run.py doctor"),
     ('return "It is 5."', "- open the report: "),
 ])  # fmt: skip
 def test_what_failed_is_to_be_found_out_first(body: str, first: str, command: Command) -> None:
