@@ -137,13 +137,13 @@ def brief_sections(
 def unclear_line(improvements: Improvements, summary: Summary) -> Message | None:
     """How many answers no fix is known for, what these would bring, and what to do; None without any.
 
-    "and 14 answers whose cause is not known (+29.4 points). ..."
+    "Also: 14 answers whose cause is not known (+29.4 points). ..."
     """
     if not (fix := improvements.unclear):
         return None
     text = _unclear_text(fix, improvements)
     if improvements.changes:
-        text = _("and {what}", what=text)
+        text = _("Also: {what}", what=text)
     return sentences(_("{reason:sentence}", reason=text), _advice(summary))
 
 
@@ -158,10 +158,10 @@ def _unclear_text(fix: Fix, improvements: Improvements) -> Message:
 def _advice(summary: Summary) -> Message:
     """What finds causes that are not known: a model, or ids; where both are there, people."""
     if any(row.needed for row in summary.record.conversations):
-        find = _("A model that judges finds causes.")
+        find = _("To find causes, let a model judge.")
     else:
         find = _(
-            "What finds causes: a model that judges, or the articles that questions need in a column"
+            "To find causes, let a model judge, or name the articles that questions need in the column"
             " passages, with --knowledge."
         )
     return find if summary.trial else _("Read them: why they are wrong is not known.")
