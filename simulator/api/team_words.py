@@ -1,7 +1,7 @@
 """What the team wrote into sheets and workbooks: stored with its runs before they are written again."""
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from simulator.core.document import Text
@@ -59,15 +59,20 @@ def carry_words(path: Path) -> None:
     with the same mark. Another wrong answer to a question takes over what was said of one that has just gone,
     but for what was said of its mark.
     """
-    runs, results = path.resolve().parent.parent, read_run(path)
+    runs, name = path.resolve().parent.parent, path.resolve().parent.name
+    names, words_of = run_ids(runs), dict[str, Mapping[Place, Sequence[HumanVerdict]]]()
+    for earlier in reversed(names[: names.index(name)][-LAST:]):
+        with contextlib.suppress(RehearsalError):  # damaged
+            words_of[earlier] = all_words(runs / earlier / RUN_FILE)
+    if not any(words_of.values()):  # as mostly: nobody reviewed anything, and no run has to be read
+        return
+    results = read_run(path)
     rows, words = _answers(results), dict[Place, Sequence[HumanVerdict]]()
     left = dict(rows)
     # The questions of wrong answers, until the last run that asked them is found.
     questions = {question_of(key) for key in rows if key.endswith(RED)}
-    names = run_ids(runs)
-    for earlier in reversed(names[: names.index(results.run.id)][-LAST:]):
-        with contextlib.suppress(RehearsalError):  # damaged
-            said = all_words(runs / earlier / RUN_FILE)
+    for earlier, said in words_of.items():
+        with contextlib.suppress(RehearsalError):
             answers = _answers(read_run(runs / earlier / RUN_FILE)) if said or questions else {}
             # Those with the row's mark first: only of them it was said whether it is right.
             histories = {
