@@ -191,7 +191,10 @@ _BLANK = re.compile(rf"[\s\x1a{_UNSEEN}]*")
 
 def is_empty(value: JsonValue) -> bool:
     """Whether a value is null, an empty list or object, or blank text."""
-    return bool(_BLANK.fullmatch(value)) if isinstance(value, str) else value is None or value in ([], {})
+    if isinstance(value, str):
+        # Nearly always the first letter shows that it is not.
+        return not value[:1].isalnum() and _BLANK.fullmatch(value) is not None
+    return value is None or value in ([], {})
 
 
 def has_question(headers: Iterable[str]) -> bool:
