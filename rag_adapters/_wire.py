@@ -57,9 +57,9 @@ _STREAMS: Mapping[str, str] = {
     "application/x-ndjson": "lines",
     "application/jsonl": "lines",
 }
-# The first event of a stream, behind a mark, comments and the other fields of an event.
 # The first lines of Vercel's data stream: f:{...} and 0:"...", or an error alone.
 _PARTS = re.compile(r'\ufeff?(?:f:\{.*\}\r?\n)?[03]:"')
+# The first event of a stream, behind a mark, comments and the other fields of an event.
 _EVENT = re.compile(r"\ufeff?(?:(?:event|id|retry)?:.*\r?\n|\s)*data:")
 
 

@@ -171,16 +171,14 @@ def value_problem(problem: Mapping[str, Any]) -> Message | str:
     context = problem.get("ctx", {})
     if problem["type"] == "value_error":
         return message_of(context["error"])
-    if (
-        problem["type"] == "literal_error"
-    ):  # pydantic's "'ja', 'en' or 'all'"; "" is how a setting is left out
+    if problem["type"] == "literal_error":
+        # Of pydantic's "'', 'ja' or 'en'" the empty word is how a setting is left out.
         words = re.findall(r"'([^']*)'", context["expected"])
         context = {**context, "expected": tuple(filter(None, words)) or context["expected"]}
     problem_text = _VALUE_PROBLEMS.get(problem["type"])
     if is_unknown_item(problem):
-        return _(
-            "{name} is unknown; it must be one of {expected}", name=quote(str(problem["input"])), **context
-        )
+        name = quote(str(problem["input"]))
+        return _("{name} is unknown; it must be one of {expected}", name=name, **context)
     return problem_text.format(**context) if problem_text else str(problem["msg"])
 
 
