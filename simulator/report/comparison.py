@@ -6,7 +6,6 @@ turned with the judge's reason, and the difference by judge.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import ceil
 
 from simulator.core.document import (
     BRIEF,
@@ -207,16 +206,12 @@ def _apart(compared: RunComparison) -> Iterator[Line]:
 def _few(compared: RunComparison) -> Iterator[Message]:
     """That few questions decide little, where nothing clear came of them and the interval is wide."""
     row = compared.score
-    if row is None or row.interval is None or row.verdict != "no_difference":
-        return
-    low, high = row.interval
-    if high - low > FAR:
-        needed = 10 * ceil(row.cases * ((high - low) / FAR) ** 2 / 10)
+    if row and row.verdict == "no_difference" and row.cases_needed > row.cases:
         yield _(
             "{n} questions decide little, about {needed} would be needed. Tag what must not go wrong"
             " must-not-break.",
             n=row.cases,
-            needed=needed,
+            needed=row.cases_needed,
         )
 
 

@@ -157,9 +157,9 @@ def _retrieval_section(retrieval: Retrieval, questions: Mapping[str, Cell]) -> S
     # Engineers find the same as recall@k, with the mean reciprocal rank, among the details for them.
     shares = [(k, f"{100 * share:.0f}") for k, share in retrieval.recall.items()]
     recall = [
-        _("Needed articles that came first {n} %", n=n)
+        _("Needed articles that came first: {n} %", n=n)
         if k == 1
-        else _("among the first {k} {n} %", k=k, n=n)
+        else _("among the first {k}: {n} %", k=k, n=n)
         for k, n in shares
     ]
     line = _(

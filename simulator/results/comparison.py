@@ -18,6 +18,7 @@ No model is called, and no run is changed.
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from math import ceil
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -103,6 +104,16 @@ class JudgeDifference(NamedTuple):
     difference: float | None
     interval: tuple[float, float] | None
     p: float | None
+
+    @property
+    def cases_needed(self) -> int:
+        """About how many cases make the interval as narrow as `FAR`, in tens; 0 where it is, or is unknown.
+
+        The width falls with the square root of the number of cases.
+        """
+        low, high = self.interval or (0.0, 0.0)
+        width = high - low
+        return 10 * ceil(self.cases * (width / FAR) ** 2 / 10) if width > FAR else 0
 
 
 class TalkPair(NamedTuple):
