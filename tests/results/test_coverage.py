@@ -138,7 +138,11 @@ def test_the_report_says_in_a_line_what_was_tested(
     [
         ("abc", "Needed articles that came first: 100 %, among the first 3: 100 % (1 question)", []),
         ("bca", "Needed articles that came first: 0 %, among the first 3: 100 % (1 question)", ["3"]),
-        ("bcd", "Needed articles that came first: 0 %, among the first 3: 0 % (1 question)", ["did not come"]),
+        (
+            "bcd",
+            "Needed articles that came first: 0 %, among the first 3: 0 % (1 question)",
+            ["did not come"],
+        ),
     ],
 )
 def test_the_report_says_how_the_search_did(came: str, line: str, ranks: list[str]) -> None:
