@@ -19,8 +19,9 @@ from simulator.core.document import (
     page_section,
     points,
 )
-from simulator.core.messages import Message, _, pgettext
+from simulator.core.messages import Message, _, listed, pgettext
 from simulator.core.types import LEXICAL, Language
+from simulator.report.context import NOTHING_LEFT
 from simulator.report.gate import verdict_tone, verdict_word
 from simulator.report.people import decision_text
 from simulator.results.history import History, PastRun
@@ -37,8 +38,6 @@ def history_report(history: History, language: Language, page: str = "", *, comm
     Runs that cannot be compared with the newest (other questions, bot or rubric, or one that did not go on to
     its end) are listed with a note, and are no part of the line.
     """
-    # What is followed are ids; the chart needs the runs, oldest first.
-    comparable = [run for run in history.runs if run.run in set(history.followed)]
     table = Table.listing(
         "runs",
         reversed(history.runs),
@@ -62,7 +61,7 @@ def history_report(history: History, language: Language, page: str = "", *, comm
         language=language,
         lead=(
             Notes.of(_history_notes(history, commands=commands)),
-            *([_history_chart(comparable)] if len(comparable) > 1 else []),
+            *([_history_chart(history.line)] if history.is_line else []),
         ),
         sections=(Section("runs", "", (block,)), *page_section(page)),
     )
@@ -84,7 +83,8 @@ def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]
     n = len(history.followed)
     if fall := history.fall:
         text = _(
-            "The newest run is {by} points below the best one, {run} ({best}): more than chance.",
+            "{later} is {by} points below the best run, {run} ({best}): more than chance.",
+            later=fall.later,
             by=points(fall.by),
             run=fall.earlier,
             best=points(fall.best),
@@ -100,11 +100,19 @@ def _history_notes(history: History, *, commands: bool) -> Iterator[Text | Line]
             " with others, or with a limit, is left out.",
             n=n,
         )
+    if apart := history.apart:
+        text = _(
+            "Left out of the line: {n} questions with another reference answer, expectation or mark than in"
+            " an earlier run ({cases}).",
+            n=len(apart),
+            cases=listed(apart, 10),
+        )
+        yield Line(text if history.is_line else NOTHING_LEFT, "alarm")
     if unread := history.unread:
         yield Line(_("Runs that cannot be read: {n} ({names})", n=len(unread), names=unread[:5]), "alarm")
 
 
-def _history_chart(runs: list[PastRun]) -> Chart:
+def _history_chart(runs: Sequence[PastRun]) -> Chart:
     """The scores of comparable runs, oldest first."""
     scores = tuple(_("{date} {score}", date=run_time(run, runs), score=points(run.score)) for run in runs)
     return Chart(

@@ -2,25 +2,29 @@
 
 Only like is compared with like (`RunKind`): the same questions and customers, the same bot, the same deciding
 judge and rubric. A run that was stopped early or broke off asked no fair sample of the questions; a try with
-a limit, or with another file of questions, leaves the history alone.
+a limit, or with another file of questions, leaves the history alone. Questions of which the runs do not all
+call the same answer right count in none of them.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from math import hypot
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from pydantic import Field, InstanceOf
 
 from simulator.core.errors import InputError
 from simulator.core.settings import stored_settings
-from simulator.core.types import Language, ReleaseDecision, Results, Status, Value
+from simulator.core.types import Case, Language, ReleaseDecision, Results, Status, Value
 from simulator.results.comparison import RunFigures
 from simulator.results.disputes import read_results
 from simulator.results.figures import CaseSummary, Summary, rounded
 from simulator.results.gate import Gate, gate_of
+from simulator.results.intervals import interval_of_mean
+from simulator.results.right_answers import has_other_answer
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
 from simulator.storage.run_file import RUN_FILE, replay_of, run_ids
@@ -54,9 +58,9 @@ class RunKind(Value):
 class PastRun(Value):
     """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
 
-    `cases` are its questions; `questions` counts those that need review, `limited` says that only some of the
-    file's were asked. `gate` is its verdict, by the run's own settings, `release_decision` what the team made
-    of it.
+    `cases` are its questions, `asked` says by their ids what is right; `questions` counts those that need
+    review, `limited` says that only some of the file's were asked. `gate` is its verdict, by the run's own
+    settings, `release_decision` what the team made of it.
     """
 
     run: str
@@ -80,12 +84,13 @@ class PastRun(Value):
     cost_usd: float | None = Field(exclude=True)
     gate: InstanceOf[Gate] | None = Field(exclude=True)
     cases: tuple[CaseSummary, ...] = Field(exclude=True)
+    asked: Mapping[str, Case] = Field(exclude=True)
     release_decision: ReleaseDecision | None
 
     @classmethod
     def of(cls, results: Results, summary: Summary, gate: Gate, language: Language) -> "PastRun":
         """The row of a run with these figures."""
-        run = results.run
+        run, firsts = results.run, {row.case: row.id for row in summary.record.conversations}
         return cls(
             run=run.id,
             **run.model_dump(include={"created", "status", "offline"}),
@@ -106,6 +111,7 @@ class PastRun(Value):
             cost_usd=summary.money.cost_usd,
             gate=gate,
             cases=summary.scores.cases,
+            asked={talk.case.id: talk.case for talk in results.conversations.with_ids([*firsts.values()])},
             release_decision=results.release_decision,
         )
 
@@ -113,6 +119,17 @@ class PastRun(Value):
     def is_whole(self) -> bool:
         """Whether it went on to its end: what was asked before is no fair sample of all questions."""
         return self.status == "finished"
+
+    def without(self, apart: Collection[str]) -> "PastRun":
+        """The run with score and interval of its other questions."""
+        if not apart:
+            return self
+        rest = {case.case: case.score for case in self.cases if case.case not in apart}
+        means = {case: score for case, score in rest.items() if score is not None}
+        interval = interval_of_mean([*means.values()], [*means], seed=42)
+        return self.model_copy(
+            update={"score": fmean(means.values()) if means else None, "interval": interval}
+        )
 
 
 class Fall(Value):
@@ -127,14 +144,26 @@ class Fall(Value):
 class History(Value):
     """The runs of a folder, oldest first, and what the comparable ones among them say.
 
-    `followed` are those that can be compared with each other (`_followed`), at most `LAST`; what was stopped
-    or broke off is never among them where a whole run is there. `fall`: the newest is clearly below the best.
+    `line` are those that can be compared with each other (`_followed`), at most `LAST`; what was stopped or
+    broke off is never among them where a whole run is there. They are without the questions in `apart`, of
+    which not all of them call the same answer right. `fall`: the newest of them is clearly below the best.
     """
 
     runs: tuple[PastRun, ...]
-    followed: tuple[str, ...]
+    line: tuple[PastRun, ...]
+    apart: tuple[str, ...]
     fall: Fall | None
     unread: tuple[str, ...]
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """The ids of the runs of the line."""
+        return tuple(run.run for run in self.line)
+
+    @property
+    def is_line(self) -> bool:
+        """Whether there are two runs to draw, on questions that can be compared."""
+        return len(self.line) > 1 and self.line[-1].score is not None
 
 
 def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
@@ -188,17 +217,23 @@ def last_comparable(later: RunFigures, path: Path) -> RunFigures | None:
 def history(runs: Sequence[PastRun], unread: Sequence[str] = ()) -> History:
     """What some runs, oldest first, say of how the bot developed; `unread` cannot be read."""
     comparable = _followed(runs)[-LAST:]
-    best = max(comparable, key=lambda run: run.score or 0.0, default=None)
+    apart = _other_answers(comparable)
+    line = tuple(run.without(apart) for run in comparable)
+    best = max(line, key=lambda run: run.score or 0.0, default=None)
     return History(
         runs=tuple(runs),
-        followed=tuple(run.run for run in comparable),
-        fall=_fall(best, comparable[-1]) if best else None,
+        line=line,
+        apart=apart,
+        fall=_fall(best, line[-1]) if best else None,
         unread=tuple(unread),
     )
 
 
 class QuestionCourse(Value):
-    """How the bot did on a question: its scores (0..1), oldest first, up to the last `run` that graded it."""
+    """How the bot did on a question: its scores (0..1), oldest first, up to the last `run` that graded it.
+
+    They begin anew where another answer was called right.
+    """
 
     case: str
     question: str
@@ -218,12 +253,15 @@ def question_courses(runs: Sequence[PastRun]) -> list[QuestionCourse]:
         nobody = frozenset[str]()
         return run.trial, run.kind.model_copy(update={"cases": nobody, "customers": nobody})
 
-    courses = dict[str, QuestionCourse]()
+    courses, asked = dict[str, QuestionCourse](), dict[str, Case]()
     for run in (run for run in runs if graded_by(run) == graded_by(runs[-1])):
         for case in run.cases:
             before = courses.get(case.case)
             question = case.question or (before.question if before else case.case)
             scores, last = (before.scores, before.run) if before else ((), run.run)
+            now = run.asked.get(case.case)
+            if now and has_other_answer(asked.setdefault(case.case, now), now, {}):
+                scores, asked[case.case] = (), now
             if case.score is not None:
                 scores, last = (*scores, case.score), run.run
             courses[case.case] = QuestionCourse(case=case.case, question=question, scores=scores, run=last)
@@ -245,6 +283,16 @@ def _followed(runs: Sequence[PastRun]) -> list[PastRun]:
     several = [run for run in complete if kinds[run.kind] > 1]
     newest = ([run for run in several if not run.limited] or several or complete)[-1:]
     return [run for run in complete if run.kind in {model.kind for model in newest}]
+
+
+def _other_answers(runs: Sequence[PastRun]) -> tuple[str, ...]:
+    """The questions of the newest run of which one before it calls another answer right."""
+    *earlier, newest = [run.asked for run in runs] or [{}]
+    return tuple(
+        id_
+        for id_, case in newest.items()
+        if any(id_ in asked and has_other_answer(asked[id_], case, {}) for asked in earlier)
+    )
 
 
 def _fall(earlier: PastRun, later: PastRun) -> Fall | None:
@@ -274,6 +322,6 @@ def history_json(history: History) -> dict[str, Any]:
             for run in history.runs
         ],
         "comparable": len(followed),
-        **history.model_dump(mode="json", include={"fall", "unread"}),
+        **history.model_dump(mode="json", include={"apart", "fall", "unread"}),
     }
     return rounded(shown)  # type: ignore[no-any-return]

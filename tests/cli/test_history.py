@@ -25,7 +25,7 @@ from simulator.results.history import (
 )
 from simulator.results.summary import figures_of
 from simulator.storage.run_file import read_run
-from tests.diff_runs import START, a_result, grades_of, stored
+from tests.diff_runs import START, a_result, grades_of, stored, with_cases
 from tests.texts import said, terminal
 
 KIND = RunKind(cases=frozenset("ab"), customers=frozenset(), adapter="demo", primary="turn", rubric=("r",))
@@ -43,7 +43,7 @@ def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
         "model": "m", "kind": KIND,
         "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
         "questions": 0, "red": 1, "turns": 9, "graded": 3, "no_answer": 0, "seconds": 0.0, "cost_usd": None,
-        "limited": False, "gate": None, "cases": (), "release_decision": None,
+        "limited": False, "gate": None, "cases": (), "asked": {}, "release_decision": None,
     }  # fmt: skip
     return PastRun(**(known | more))
 
@@ -179,6 +179,41 @@ def test_a_question_is_followed_over_the_runs_that_were_graded_as_the_newest() -
     assert [(course.question, course.scores, course.run) for course in question_courses(runs)] == [
         ("a?", (0.8, 0.6), "run-03"), ("b?", (0.4, 0.9, 0.8), "run-04"), ("c?", (1.0,), "run-03")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "fallen", "is_fall", "said_of_it"),
+    [
+        (
+            range(4),
+            range(4),
+            False,
+            "模範回答・期待すること・印が変わった質問4件（case-0、case-1、case-2、case-3）",
+        ),
+        (range(4), range(4, 12), True, "推移に数えていません"),
+        (range(12), range(12), False, "比べられる質問が残っていません"),
+    ],
+)
+def test_a_question_with_another_right_answer_is_no_fall_of_the_bot(
+    changed: range, fallen: range, is_fall: bool, said_of_it: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is left out of line and fall and named, and its own course begins anew; the others still count."""
+    for day in range(2):
+        stored(a_result(grades_of([0.9 + 0.01 * day] * 12), f"{day}-run", days=day))
+    later = a_result(grades_of([0.2 if n in fallen else 0.9 for n in range(12)]), "2-run", days=2)
+    corrected = {f"case_{n}": {"references": (("いいえ",),)} for n in changed}
+    stored(with_cases(later, **corrected))
+    assert main(["history"]) == 0
+    text = capsys.readouterr().out
+    assert main(["history", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+
+    assert said_of_it in "".join(text.split())
+    assert found["apart"] == [f"case-{n}" for n in changed]
+    assert ("点数の推移" in text) is (len(changed) < 12)
+    assert (found["fall"] is not None, found["comparable"]) == (is_fall, 3)
+    courses = question_courses(past_runs(Path("runs"))[0])
+    assert all(len(course.scores) == (1 if course.case in found["apart"] else 3) for course in courses)
 
 
 def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
