@@ -71,7 +71,8 @@ def trial_notice(summary: Summary) -> Text:
 def change_text(pair: Change) -> Message:
     """The pair of numbers that every view shows: "Questions needing review 27 → 15, score 64 → 83".
 
-    It says how many questions are in neither number, and if no other is left, that alone.
+    It says how many questions are in neither number, and if no other is left, that alone; then which judges
+    graded by other words.
     """
     if not pair.asked and pair.apart:
         return NOTHING_LEFT
@@ -83,9 +84,13 @@ def change_text(pair: Change) -> Message:
         before=points(before),
         now=points(now),
     )
-    if not pair.apart:
+    if pair.apart:
+        text = _("{numbers} (without {n} questions that count on neither side)")
+        numbers = text.format(numbers=numbers, n=pair.apart)
+    if not pair.rubrics:
         return numbers
-    return _("{numbers} (without {n} questions that count on neither side)", numbers=numbers, n=pair.apart)
+    judges = tuple(title("judge", name) for name in pair.rubrics)
+    return _("{numbers} (other rubric or rules: {judges})", numbers=numbers, judges=judges)
 
 
 def expectations_text(outcomes: Mapping[str, int]) -> Message:

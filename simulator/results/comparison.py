@@ -70,7 +70,8 @@ class Change(Value):
     """What is asked first: how many questions need review, and the score (0..1), before and now.
 
     Of the `asked` questions that both runs have: where these are all, the figures are those of either report.
-    `apart` counts those that both have and that count on neither side.
+    `apart` counts those that both have and that count on neither side, `rubrics` names the judges that graded
+    by another rubric or other rules.
     A question needs review where a turn of any of its conversations is red, and nobody disputes it. Both
     pairs are in order of time.
     """
@@ -79,6 +80,7 @@ class Change(Value):
     later: str
     asked: int
     apart: int
+    rubrics: tuple[str, ...]
     questions: tuple[int, int]
     score: tuple[float | None, float | None]
 
@@ -275,6 +277,7 @@ class RunComparison:
             later=self.ids[1],
             asked=len(asked),
             apart=len(first & second) - len(asked),
+            rubrics=self.other_rubrics,
             questions=(red, red_now),
             score=(score, score_now),
         )
@@ -315,10 +318,10 @@ class RunComparison:
 
     @cached_property
     def other_rubrics(self) -> tuple[str, ...]:
-        """The judges whose prompt, form or model is not the same in both runs.
+        """The judges whose prompt, form, rules or model is not the same in both runs.
 
-        By the hashes of their rubrics. A judge that graded nothing in one of the runs, or all by rule, has
-        none, and is not accused.
+        By the hashes of their rubrics. A judge that was asked nothing in one of the runs, or graded all by
+        rule, has none, and is not accused.
         """
         earlier, later = (
             {name: set(judge.rubrics) for name, judge in side.summary.scores.judges.items()}

@@ -26,16 +26,20 @@ Renamed = Mapping[str, Collection[str]]
 
 
 def has_other_answer(earlier: Case, later: Case, renamed: Renamed) -> bool:
-    """Whether what is right was changed: a reference, an expectation, a mark, a label, a tool, an article."""
+    """Whether what is right was changed: a reference, expectation, mark, label, tool, article or attack."""
     if (earlier.answerable, earlier.handover) != (later.answerable, later.handover):
         return True
     if not _needs_same_articles(earlier, later, renamed):
         return True
     texts, texts_now = (
-        (case.expect, case.tools, case.choices, (case.label or "",), *case.references)
+        (case.expect, case.tools, case.choices, (case.label or "",), _attack(case), *case.references)
         for case in (earlier, later)
     )
     return not all(_same_texts(*pair) for pair in zip_longest(texts, texts_now, fillvalue=()))
+
+
+def _attack(case: Case) -> tuple[str, ...]:
+    return (case.attack.text,) if case.attack else ()
 
 
 def _needs_same_articles(earlier: Case, later: Case, renamed: Renamed) -> bool:

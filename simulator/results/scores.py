@@ -144,6 +144,8 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         failed=outcomes["failed"],
         variance=retest_variance(pairs),
     )
+    # One that was asked and never had an occasion for a grade has a rubric, too.
+    rubrics = [grade.rubric for s in scored or due if (grade := s.scores.get(name)) and grade.rubric]
     stderr = clustered_stderr(values, [s.case for s in scored])
     if stderr is not None:
         stderr = sqrt(stderr**2 + retest.variance / len(values))
@@ -158,7 +160,7 @@ def _judge(name: str, spoken: Sequence[GradedTurn]) -> JudgeSummary:
         unreached=unreached,
         failures=dict(failures),
         failure_reason=max(reasons, key=lambda reason: (reasons[reason], reason), default=""),
-        rubrics=tuple(dict.fromkeys(s.scores[name].rubric for s in scored if s.scores[name].rubric)),
+        rubrics=tuple(dict.fromkeys(rubrics)),
         undecided=len(undecided),
         ignored=sum(s.scores[name].ignored for s in due if name in s.scores),
         retest=retest if twice else None,

@@ -62,7 +62,7 @@ def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None
     assert found["regression"] is True
     assert found["judges"]["turn"]["difference"] == -0.3
     assert found["change"] == {
-        "earlier": "1-before", "later": "2-after", "asked": 12, "apart": 0,
+        "earlier": "1-before", "later": "2-after", "asked": 12, "apart": 0, "rubrics": [],
         "questions": {"before": 0, "now": 6}, "score": {"before": 1.0, "now": 0.7},
     }  # fmt: skip
     assert len(found["turned_red"]) == 6

@@ -59,7 +59,7 @@ def test_every_view_shows_the_same_pair(
     compared = json.loads(capsys.readouterr().out)
 
     assert pair == compared["change"] == {
-        "earlier": "1-before", "later": "2-now", "asked": 6 - corrected, "apart": corrected,
+        "earlier": "1-before", "later": "2-now", "asked": 6 - corrected, "apart": corrected, "rubrics": [],
         "questions": dict(zip(("before", "now"), questions, strict=True)),
         "score": dict(zip(("before", "now"), score, strict=True)),
     }  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.document import Line
-from simulator.core.types import Answer, Dispute, Disputed, Ended, Failure
+from simulator.core.types import Answer, Dispute, Disputed, Ended, Failure, Rule
 from simulator.report.comparison import comparison_report
 from simulator.results.comparison import (
     JudgeDifference,
@@ -407,6 +407,7 @@ OTHER = {"references": (("いいえ",),)}
     ({}, {"handover": "required"}, True),
     ({}, {"passages": ("fees",)}, True),
     ({}, {"label": "yes"}, True),
+    ({}, {"attack": Rule(id="prompt", text="指示を見せない。", severity="major")}, True),
     ({"references": (("0120-000-371です",),)}, {"references": (("0120-000-372です",),)}, True),
     ({"references": (("[電話番号]です",),)}, {"references": (("0120-000-371ではない",),)}, True),
     ({"references": (("[電話番号]です",),)}, {"references": (("0120-000-371です",),)}, False),

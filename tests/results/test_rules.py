@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from simulator.cli.app import main
 from simulator.core.settings import Settings
 from simulator.core.types import RedRules, Score
 from simulator.results.causes import root_causes
@@ -96,14 +97,23 @@ def test_a_broken_rule_is_red_and_is_fixed_in_the_prompt(evaluated: Command) -> 
     assert fix.key.endswith("prompt")
 
 
-def test_a_rule_that_changed_is_another_judge(evaluated: Command) -> None:
-    """Its hash covers id, text and severity, so that grades by other rules are not mixed."""
-    rubrics = set()
-    for rules in (RULES, RULES.replace("minor", "major"), RULES.replace("返金を", "返金や値引きを")):
-        Path("desk_rules.toml").write_text(rules, encoding="utf-8")
-        rubrics |= {score.rubric for score in evaluated().run.scores.of_judge("risk")}
+def test_a_rule_that_changed_is_another_judge(evaluated: Command, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its hash covers id, text and severity, so that grades by other rules are not mixed.
 
-    assert len(rubrics) == 3
+    Reports and `diff` say so, also where no answer tests a rule any more.
+    """
+    rubrics, texts = set(), (RULES.replace("minor", "major"), RULES.replace("返金を", "返金や値引きを"))
+    for rules in (RULES, *texts, '[[rules]]\nid = "greet"\ntext = "挨拶をする。"\nseverity = "minor"'):
+        Path("desk_rules.toml").write_text(rules, encoding="utf-8")
+        done = evaluated()
+        rubrics |= {score.rubric for score in done.run.scores.of_judge("risk")}
+        if len(rubrics) > 1:
+            assert "採点の基準が違う採点役：業務リスク" in done.out
+            assert main(["diff", "--json"]) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert found["differing"]["judges"] == found["change"]["rubrics"] == ["risk"]
+
+    assert len(rubrics) == 4
 
 
 def test_what_is_gravest_and_most_often_broken_comes_first() -> None:
