@@ -149,9 +149,11 @@ def _lines(cells: Cells) -> list[WorksheetRow]:
     A formula counts by what it shows, but one that shows an error (#REF!) is a fault of its cell.
     """
     lines: dict[int, tuple[dict[int, str], dict[int, Message | str]]] = {}
-    for (row, column), cell in sorted(cells.items()):
-        if not cell.keys() & {"userEnteredValue", "formattedValue"}:
-            continue
+    filled = (
+        place for place, cell in cells.items() if "userEnteredValue" in cell or "formattedValue" in cell
+    )
+    for row, column in sorted(filled):
+        cell = cells[row, column]
         texts, faults = lines.setdefault(row + 1, ({}, {}))
         text = str(cell["formattedValue"] if "formattedValue" in cell else entered(cell))
         if text.strip():

@@ -30,7 +30,7 @@ def update_cells(edit: Edit, told: Json) -> Json:
         end = box.right if cleared else box.left + len(given)
         for column in range(box.left, end):
             new = given[column - box.left] if column - box.left < len(given) else {}
-            _update(edit, sheet, (row, column), new, tree)
+            edit.put(sheet, row, column, _updated(sheet.grid.get(row, column), new, tree))
     return {}
 
 
@@ -39,24 +39,28 @@ def _span(sheet_id: int, top: int, left: int, height: int, width: int) -> Json:
     return {"sheetId": sheet_id, **rows, "startColumnIndex": left, "endColumnIndex": left + width}
 
 
-def _update(edit: Edit, sheet: Sheet, at: tuple[int, int], new: Cell, tree: Mask) -> None:
-    cell = updated(sheet.grid.get(*at), new, tree)
+def _updated(old: Cell, new: Cell, tree: Mask) -> Cell:
+    cell = updated(old, new, tree)
     entered = cell.get("userEnteredValue")
     if entered is not None and (not entered or entered.get("stringValue") == ""):
         del cell["userEnteredValue"]
     for name in ("effectiveValue", "formattedValue", "effectiveFormat", "hyperlink"):
         # Read-only: accepted, as Google does, and not kept.
         cell.pop(name, None)
-    edit.put(sheet, *at, cell)
+    return cell
 
 
 def repeat_cell(edit: Edit, told: Json) -> Json:
-    """RepeatCell."""
+    """RepeatCell; cells that were one object are so afterwards, too."""
     tree = fields_of(told, "CellData")
     sheet, box = edit.box(told.get("range") or {})
     edit.guard(sheet, box)
+    new, made = told.get("cell") or {}, dict[int, tuple[Cell, Cell]]()
     for row, column in box.cells:
-        _update(edit, sheet, (row, column), told.get("cell") or {}, tree)
+        old = sheet.grid.get(row, column)
+        if id(old) not in made:
+            made[id(old)] = old, _updated(old, new, tree)
+        edit.put(sheet, row, column, made[id(old)][1])
     return {}
 
 

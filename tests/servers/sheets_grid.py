@@ -8,6 +8,7 @@ from tests.servers.sheets_errors import Json
 
 Axis = Literal["ROWS", "COLUMNS"]
 Cell = Json
+EMPTY: Cell = {}
 _BOUNDS = {"ROWS": ("startRowIndex", "endRowIndex"), "COLUMNS": ("startColumnIndex", "endColumnIndex")}
 _ANCHOR = {"ROWS": "rowIndex", "COLUMNS": "columnIndex"}
 
@@ -126,8 +127,8 @@ class Grid:
         return made
 
     def get(self, row: int, column: int) -> Cell:
-        """The cell, or an empty one."""
-        return self.cells.get(row, {}).get(column, {})
+        """The cell, or the empty one."""
+        return self.cells.get(row, EMPTY).get(column, EMPTY)
 
     def put(self, row: int, column: int, cell: Cell) -> None:
         """Replace the cell; an empty one is forgotten."""

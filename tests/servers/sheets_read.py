@@ -1,8 +1,10 @@
 """Spreadsheets as the API shows them: resources, grid data, values."""
 
+from collections.abc import Iterator
+
 from tests.servers.sheets_a1 import Box
 from tests.servers.sheets_errors import Json
-from tests.servers.sheets_grid import Axis, Cell
+from tests.servers.sheets_grid import EMPTY, Axis, Cell
 from tests.servers.sheets_state import Sheet, Spreadsheet, metadata_sheet
 from tests.servers.sheets_typing import displayed, effective
 
@@ -43,57 +45,62 @@ def sheet_properties(book: Spreadsheet, sheet: Sheet) -> Json:
 def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box], fields: str) -> Json:
     """A Sheet; `boxes` are the parts of which data is shown, as far as a mask asks for it."""
     made: Json = {"properties": sheet_properties(book, sheet)}
+    here = [told for told in book.metadata if metadata_sheet(told) == sheet.id]
     if "data" in fields:
-        # What the mask leaves out need not be made.
-        cells = "rowData" in fields or "data(" not in fields
-        made["data"] = [grid_data(book, sheet, box, cells) for box in boxes]
+        made["data"] = [grid_data(sheet, here, box, fields) for box in boxes]
     made |= {name: entries for name, entries in sheet.lists.items() if entries}
     if sheet.basic_filter:
         made["basicFilter"] = sheet.basic_filter
-    here = [told for told in book.metadata if metadata_sheet(told) == sheet.id]
     own = [told for told in here if "sheetId" in told["location"]]
     if own:
         made["developerMetadata"] = own
     return made
 
 
-def grid_data(book: Spreadsheet, sheet: Sheet, box: Box, cells: bool) -> Json:
-    """A box as GridData; empty ends of its cells are left out, or all of them."""
+def grid_data(sheet: Sheet, metadata: list[Json], box: Box, fields: str) -> Json:
+    """A box as GridData; empty ends of its cells are left out, and what the mask leaves out is not made."""
     made: Json = {}
+    whole = "data(" not in fields
     if box.top:
         made["startRow"] = box.top
     if box.left:
         made["startColumn"] = box.left
-    rows = [_row(sheet, row, box) for row in range(box.top, box.bottom)] if cells else []
+    rows = list(_rows(sheet, box)) if whole or "rowData" in fields else []
     while rows and not rows[-1]:
         rows.pop()
     if rows:
         made["rowData"] = rows
-    made["rowMetadata"] = [_size(sheet, "ROWS", row) for row in range(box.top, box.bottom)]
-    made["columnMetadata"] = [_size(sheet, "COLUMNS", column) for column in range(box.left, box.right)]
-    return _with_dimension_metadata(book, sheet, box, made)
+    if whole or "rowMetadata" in fields:
+        made["rowMetadata"] = [_size(sheet, "ROWS", row) for row in range(box.top, box.bottom)]
+    if whole or "columnMetadata" in fields:
+        made["columnMetadata"] = [_size(sheet, "COLUMNS", column) for column in range(box.left, box.right)]
+    return _with_dimension_metadata(metadata, box, made)
 
 
-def _row(sheet: Sheet, row: int, box: Box) -> Json:
-    cells = sheet.grid.cells.get(row, {})
-    last = max((column for column in cells if column < box.right), default=-1)
-    columns = range(box.left, last + 1)
-    shown_cells = [cell_data(cells[c]) if c in cells else {} for c in columns]
-    return {"values": shown_cells} if shown_cells else {}
+def _rows(sheet: Sheet, box: Box) -> Iterator[Json]:
+    """The rows; those of the same cells, as many are that people have still to fill, are one object."""
+    made: dict[tuple[int, ...], Json] = {}
+    for row in range(box.top, box.bottom):
+        cells = sheet.grid.cells.get(row, EMPTY)
+        same = *cells, *map(id, cells.values())
+        if same not in made:
+            last = max(filter(box.right.__gt__, cells), default=-1)
+            shown_cells = [cell_data(cells.get(column, EMPTY)) for column in range(box.left, last + 1)]
+            made[same] = {"values": shown_cells} if shown_cells else {}
+        yield made[same]
 
 
 def _size(sheet: Sheet, axis: Axis, index: int) -> Json:
     return {"pixelSize": _SIZES[axis]} | sheet.grid.properties(axis).get(index, {})
 
 
-def _with_dimension_metadata(book: Spreadsheet, sheet: Sheet, box: Box, made: Json) -> Json:
-    for told in book.metadata:
-        dimension = told["location"].get("dimensionRange", {})
-        if metadata_sheet(told) != sheet.id or not dimension:
+def _with_dimension_metadata(metadata: list[Json], box: Box, made: Json) -> Json:
+    for told in metadata:
+        if not (dimension := told["location"].get("dimensionRange")):
             continue
         rows = dimension["dimension"] == "ROWS"
         at = dimension["startIndex"] - (box.top if rows else box.left)
-        entries = made["rowMetadata" if rows else "columnMetadata"]
+        entries = made.get("rowMetadata" if rows else "columnMetadata", ())
         if 0 <= at < len(entries):
             entries[at].setdefault("developerMetadata", []).append(told)
     return made

@@ -158,6 +158,7 @@ def _value(field: Json, given: list[str]) -> Any:
 Mask = dict[str, "Mask"]
 
 
+@cache
 def mask(text: str, schema: str) -> Mask:
     """`a.b,c(d,e)` as a tree; an empty branch is all that is below; unknown names and spaces are refused."""
     tree: Mask = {}
@@ -203,19 +204,22 @@ def _inner(field: Json) -> str | None:
     return field.get("$ref")
 
 
-def selected(value: Any, tree: Mask) -> Any:
-    """What the mask leaves of a JSON value."""
-    if not tree or "*" in tree:
+def selected(value: Any, tree: Mask, done: dict[tuple[int, int], Any] | None = None) -> Any:
+    """What the mask leaves of a JSON value; of objects that are in it twice, as many cells are, once."""
+    if not value or not tree or "*" in tree:
         return value
+    done = {} if done is None else done
     if isinstance(value, list):
-        return [selected(inner, tree) for inner in value]
+        return [
+            done[place] if (place := (id(inner), id(tree))) in done else selected(inner, tree, done)
+            for inner in value
+        ]
     if not isinstance(value, dict):
         return value
-    if tree.keys().isdisjoint(value):  # as in most cells
-        return {}
-    left = {name: selected(inner, tree[name]) for name, inner in value.items() if name in tree}
+    left = {name: selected(value[name], tree[name], done) for name in tree.keys() & value.keys()}
     for name in left.keys() & {"rowData", "values"}:
         # Cells and rows in which the mask leaves nothing are dropped from the end.
         while left[name] and left[name][-1] in ({}, {"values": []}):
             left[name].pop()
+    done[id(value), id(tree)] = left
     return left

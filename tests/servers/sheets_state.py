@@ -133,7 +133,9 @@ class Spreadsheet:
         """Rows or columns move: cells, ranges and metadata follow."""
         for every in self.sheets:
             every.shift(shift)
-        self.metadata = shifted(self.metadata, shift)
+        elsewhere = [told for told in self.metadata if metadata_sheet(told) != shift.sheet_id]
+        here = [told for told in self.metadata if metadata_sheet(told) == shift.sheet_id]
+        self.metadata = elsewhere + shifted(here, shift)
 
     def remove_sheet(self, sheet: Sheet) -> None:
         """Remove a worksheet and what is bound to it; the last visible one is kept."""
