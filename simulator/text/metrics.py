@@ -143,11 +143,15 @@ def lcs_overlap(answer: Tokens, reference: Tokens, beta: float = 1.0) -> Overlap
     return overlap(lcs_length(answer, reference), len(answer), len(reference), beta)
 
 
-# Words and numbers, in which no match begins or ends (10 is not in 100, nor 5 in 1.5); other signs singly.
 _plain = lru_cache(maxsize=1024)(plain_form)  # a reference is met again with each answer
 
 
-_UNCUT = LazyPattern(rf"(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))+|.", re.DOTALL)
+# Words and numbers, in which no match begins or ends (10 is not in 100, nor 5 in 1.5 or -5);
+# other signs singly.
+_UNCUT = LazyPattern(
+    rf"(?:(?<![^\s(\[「:=はがをにで約])-(?=\d))?+(?:[^\W_{CJK}]|(?<=\d)\.(?=\d))++|.",
+    re.DOTALL,
+)
 
 
 class Measured(NamedTuple):

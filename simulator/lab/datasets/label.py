@@ -1,13 +1,15 @@
 """Label: whether the label that the bot gave is the row's own.
 
-It is read from the answer where it stands alone, else named as such, else quoted, else as the only one
-mentioned. A denied label (「問題」ではない, not spam) does not count, nor a shorter one within a longer one.
+It is read from the answer where it stands alone, else named as such, else where the first or last line
+begins with it ("No, it is not."), else quoted, else as the only one mentioned. A denied label does not count
+(「問題」ではない, not spam), nor a shorter one within a longer one.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +20,12 @@ SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_label.toml"))
 _LANGUAGES = ("ja", "en")
 _JSON = re.compile(r"\{[^{}]*\}")
-_OPEN = "「『\"'([【<*`_ "
+_OPEN = "「『\"'([{【<*`_ "
+# An underscore, also one that Markdown keeps, is a space: card\_arrival, card_arrival, card arrival.
+_UNDERSCORE = re.compile(r"\\?_")
+# A box or a tag around a label: \boxed{\text{spam}}, <answer>spam</answer>.
+_BOXED = re.compile(r"\\(?:boxed|fbox) ?\{(?:\\text\w* ?\{)?|<answer>\s*")
+_CLAUSE = re.compile(r"[,.:;、。!—](?!\d)| - ")
 _QUOTED = re.compile(r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*)\"|\*\*([^*]+)\*\*|`([^`]+)`")
 # Beside these a label of the same kind goes on: it is a part of another word or number.
 _KINDS = (r"[a-z]", r"[0-9]", r"[ァ-ヺー]")
@@ -81,31 +88,51 @@ class Reader:
         for place in range(max(map(len, labels.values()), default=0)):
             for label, texts in labels.items():
                 for text in texts[place : place + 1]:
-                    self.forms.setdefault(normalise.plain_form(text), label)
+                    self.forms.setdefault(_plain(text), label)
 
     def __call__(self, answer: str) -> Label | None:
         """The one label that an answer states, or None."""
         text = answer if len(answer) <= 2 * _LONGEST else f"{answer[:_LONGEST]}\n{answer[-_LONGEST:]}"
-        ways = (self._alone, self._in_json, self._named, self._quoted, self._mentioned)
+        text = _UNDERSCORE.sub(" ", text)
+        ways = (self._alone, self._in_json, self._named, self._leading, self._quoted, self._mentioned)
         return next((label for way in ways if (label := way(text))), None)
 
     def _alone(self, text: str) -> Label | None:
         """The whole answer; or its first line, or its last: reasons may stand below or above."""
         lines = [line for line in text.splitlines() if line.strip()] or [""]
         parts = (text, lines[0], lines[-1])
-        matches = (label for part in parts if (label := self.forms.get(normalise.plain_form(part))))
+        matches = (label for part in parts if (label := self._whole(part)))
         return _label(next(matches, None), "alone")
+
+    def _whole(self, text: str) -> str | None:
+        """The label that this is, of numbers also with a unit: 4点, 4/5, ★4."""
+        plain = _plain(text)
+        rated = next((match["value"] for p in _patterns("rated") if (match := p.fullmatch(plain))), plain)
+        return self.forms.get(plain) or self.forms.get(rated)
+
+    def _leading(self, text: str) -> Label | None:
+        """What the first or last line begins with: "False. The passage ..."; not "World, Sports"."""
+        lines = [line for line in text.splitlines() if line.strip()] or [""]
+        labels = set()
+        for line in (lines[0], lines[-1]):
+            begun = _CLAUSE.split(normalise.folded(line), maxsplit=1)
+            label = self._whole(begun[0])
+            if label and not self._pattern.match(begun[-1].lstrip(_OPEN)):
+                labels.add(label)
+        return _label(labels.pop() if len(labels) == 1 else None, "alone")
 
     def _in_json(self, text: str) -> Label | None:
         """The value under the key `label` (ラベル, class ...) of a JSON object."""
         values = [value for match in _JSON.findall(text) for value in _labelled_values(match)]
-        readings = [label for value in values if (label := self.forms.get(normalise.plain_form(value)))]
+        readings = [label for value in values if (label := self.forms.get(_plain(value)))]
         return _label(readings[-1] if readings else None, "named")
 
     def _named(self, text: str) -> Label | None:
         """`ラベル: X`, `label: X`, 「答えはX」; of several the last: reasoning comes before the verdict."""
         names = []
-        for match in _named_as().finditer(normalise.folded(text)):
+        folded = normalise.folded(text)
+        matches = chain(_named_as().finditer(folded), _BOXED.finditer(folded))
+        for match in sorted(matches, key=re.Match.end):
             rest = match.string[match.end() :].split("\n", 1)[0].lstrip(_OPEN)
             begins = self._pattern.match(rest)
             if begins and not _denied(rest, mention := self._mention(begins)):
@@ -117,7 +144,7 @@ class Reader:
         quoted = {
             label
             for match in _QUOTED.finditer(folded)
-            if (label := self.forms.get(normalise.plain_form(match[0])))
+            if (label := self.forms.get(_plain(match[0])))
             and not _denied(folded, _Mention(label, match[0], *match.span()))
         }
         return _label(quoted.pop() if len(quoted) == 1 else None, "quoted")
@@ -134,7 +161,7 @@ class Reader:
         return _label(mentioned.pop() if len(mentioned) == 1 else None, "mentioned")
 
     def _mention(self, match: re.Match[str]) -> _Mention:
-        return _Mention(self.forms[normalise.plain_form(match[0])], match[0], *match.span())
+        return _Mention(self.forms[_plain(match[0])], match[0], *match.span())
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:
@@ -162,6 +189,10 @@ def _label(label: str | None, how: str) -> Label | None:
     return None if label is None else Label(label, how)
 
 
+def _plain(text: str) -> str:
+    return normalise.plain_form(_UNDERSCORE.sub(" ", text))
+
+
 def _labelled_values(text: str) -> Iterator[str]:
     try:
         whole = json.loads(text)
@@ -180,9 +211,13 @@ def _denied(text: str, mention: _Mention) -> bool:
 
 
 def _counts(text: str, mention: _Mention) -> bool:
-    """Whether a number is none of the labels, but counts something."""
-    after = text[mention.end : mention.end + 12]
-    return mention.form.isdecimal() and any(p.search(after) for p in _patterns("counted_after"))
+    """Whether it is a number that counts something or ends a scale, or the "no" of "no idea"."""
+    before, after = text[max(0, mention.start - 12) : mention.start], text[mention.end : mention.end + 12]
+    if not mention.form.isdecimal():
+        return mention.form == "no" and any(p.search(after) for p in _patterns("noun_after"))
+    return any(p.search(after) for p in _patterns("counted_after")) or any(
+        p.search(before) for p in _patterns("counted_before")
+    )
 
 
 @lru_cache(maxsize=8)

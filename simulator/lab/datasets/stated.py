@@ -13,11 +13,13 @@ which counts as wrong and is counted apart.
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.text.choices import LETTERS, folded_choice
+from simulator.text.numerals import number_text
 from simulator.text.typography import nfkc, straight
 
 # Statements stand at the end: of a longer reply only so many characters are looked at, and these many first.
@@ -31,16 +33,21 @@ _BOXED = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _LATEX = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mathsf)\s{0,3}\{|\\[()\[\]]")
 # Braces, emphasis and signs without width, which stand within an answer without a meaning.
 _MARKS = str.maketrans("", "", "{}$*`\u200b\u200c\u200d\u200e\u200f\u2060\ufeff")
-# HTML around an answer, but for <answer>, which some prompts ask for.
-_TAG = re.compile(r"<(?!/?answer)/?[a-z]{1,10}>", re.IGNORECASE)
+# HTML around an answer, but for <answer>, which some prompts ask for, and <B>, which is a letter in brackets.
+_TAG = re.compile(r"<(?!/?answer|(?-i:[A-Z])>)/?[a-z]{1,10}>", re.IGNORECASE)
 _HEADING = re.compile(r"^[ ]?#{1,6} ?", re.MULTILINE)
 _SPACES = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 _BREAKS = re.compile(r"(?: \n|\n)\s*")
 
 _FILE = Path(__file__).with_name("stated.toml")
 _Patterns = Mapping[str, Sequence[re.Pattern[str]]]
-# 「答えは東京です」: the choice is 東京.
-_COPULA = re.compile(r"(?:です|である|だ|になります)[。.!]?$")
+# Where a choice's own text may end: 「東京です」, "Paris. It is", "Paris, because"; not "Paris, Rome".
+_ENDS = re.compile(
+    r"[.;:](?=\s|$)|[。!<]|,? (?=(?:because|since|as|which|so|not)\b)| ?\(|」|だ(?!け)|です(?!か)"
+    r"|である(?!と)|でしょう|[にと]な[りる]|と(?:思|考)"
+)
+_MOST_ENDS = 8
+_COMMA = re.compile(r"[,、]")
 # A word behind a single letter that makes it a word of a sentence: "a matter", "I think"; not "A because".
 _ARTICLE = re.compile(
     r" (?!(?:because|since|as|and|for|which|with|due|so|but|the|is|based|given|according)\b)[a-z]",
@@ -63,13 +70,13 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
     """The choice that an answer states last; None where it states none, or leaves it open."""
     if not 1 < len(choices) <= len(LETTERS):
         return None
-    text = _plain(answer)
+    text, texts = _plain(answer), [_folded(_plain(choice)) for choice in choices]
     patterns = _patterns(len(choices))
     # A reply that is one letter, whatever stands around it.
     bare = text.strip(f"()[]「」『』【】\"'. 。,、!:{_BOX}")
     if len(bare) == 1 and bare.upper() in LETTERS[: len(choices)]:
         return Stated(bare.upper(), "letter")
-    if (place := _text_place(text, choices)) is not None:
+    if len(text) <= LONGEST and (place := _text_place(text, texts)) is not None:
         return Stated(LETTERS[place], "text")
     tail = text[-LONGEST:]
     # The last lines first: a reply that weighs A and B ends with its answer.
@@ -80,12 +87,12 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
         ("weak", tail, patterns["weak"]),
     ):
         letters_said = _statements(part, kinds, patterns)
-        letters_said += _said_by_text(part, choices, patterns) if how == "answer" else []
+        letters_said += _said_by_text(part, texts, patterns) if how == "answer" else []
         if letters_said:
             # Of several statements the last one, by where it ends.
             letter = max(letters_said)[1]
             return Stated(letter, how) if letter else None
-    return _by_line(text, choices, patterns)
+    return _by_line(text, texts, patterns)
 
 
 def _plain(answer: str) -> str:
@@ -100,13 +107,23 @@ def _plain(answer: str) -> str:
     return _HEADING.sub("", _BREAKS.sub("\n", _SPACES.sub(" ", text))).strip()
 
 
-def _text_place(text: str, choices: Sequence[str]) -> int | None:
+def _folded(text: str) -> str:
+    """A plain text as choices are compared: 24.0 and 24 are one number."""
+    folded = folded_choice(text)
+    return number_text(folded) or folded
+
+
+def _text_place(text: str, texts: Sequence[str]) -> int | None:
     """The place of the one choice whose text this is; None where two say the same."""
-    if len(text) > LONGEST:
-        return None
-    said = folded_choice(text)
-    places = [place for place, choice in enumerate(choices) if said and folded_choice(choice) == said]
-    return places[0] if len(places) == 1 else None
+    said = _folded(text)
+    return texts.index(said) if said and texts.count(said) == 1 else None
+
+
+def _begun_place(line: str, texts: Sequence[str]) -> int | None:
+    """The place of the choice whose text a line is, or begins with: `Paris, because ...`, 「東京です。」."""
+    ends = [match.start() for match in islice(_ENDS.finditer(line), _MOST_ENDS)]
+    places = (_text_place(line[:end], texts) for end in (len(line), *reversed(ends)))
+    return next((place for place in places if place is not None), None)
 
 
 def _statements(text: str, kinds: Sequence[re.Pattern[str]], patterns: _Patterns) -> list[tuple[int, str]]:
@@ -131,27 +148,42 @@ def _is_article(match: re.Match[str], text: str) -> bool:
     return letter != "A" or not match.groupdict().get("colon")
 
 
-def _said_by_text(text: str, choices: Sequence[str], patterns: _Patterns) -> list[tuple[int, str]]:
-    """Where the answer is stated by a choice's own text, to the end of the line: `Answer: the Nile`."""
+def _said_by_text(text: str, texts: Sequence[str], patterns: _Patterns) -> list[tuple[int, str]]:
+    """Where the answer is stated by a choice's own text: `Answer: the Nile`; a letter is none."""
     said = []
     for match in (pattern for kind in patterns["by_text"] for pattern in kind.finditer(text)):
-        line = match["line"].strip()
-        places = (_text_place(line, choices), _text_place(_COPULA.sub("", line), choices))
-        place = next((index for index in places if index is not None), None)
-        if place is not None and len(line) > 1:
+        place = _begun_place(match["line"].strip(), texts)
+        if place is not None and (len(texts[place]) > 1 or texts[place].isdecimal()):
             said.append((match.end("line"), LETTERS[place]))
     return said
 
 
-def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
-    """The one letter that stands in a line of its own."""
-    said = set()
-    for line in text[-LONGEST:].splitlines():
-        if match := patterns["line"][0].fullmatch(line):
-            letter, behind = match["letter"].upper(), match["text"] or match["apart"]
-            if not behind or folded_choice(behind) == folded_choice(choices[LETTERS.index(letter)]):
-                said.add(letter)
-    return Stated(said.pop(), "letter") if len(said) == 1 else None
+def _by_line(text: str, texts: Sequence[str], patterns: _Patterns) -> Stated | None:
+    """The one letter that stands in a line of its own; else the choice that the first or last line names."""
+    said, lines = set(), text[-LONGEST:].splitlines() or [""]
+    for match in (match for line in lines for kind in patterns["line"] if (match := kind.fullmatch(line))):
+        letter, behind = match["letter"].upper(), _folded((match["text"] or "").strip("()- "))
+        if not behind or behind == texts[LETTERS.index(letter)]:
+            said.add(letter)
+    if len(said) == 1:
+        return Stated(said.pop(), "letter")
+    places = {_opening_place(line, texts, patterns) for line in (lines[0], lines[-1])} - {None}
+    return Stated(LETTERS[places.pop() or 0], "text") if not said and len(places) == 1 else None
+
+
+def _opening_place(line: str, texts: Sequence[str], patterns: _Patterns) -> int | None:
+    """The place of the choice that a line begins with, if it mentions no other: `Yes, it is`, `B. Paris is`.
+
+    Behind a letter and the choice's own text nothing may deny it.
+    """
+    mark = patterns["mark"][0].match(line)
+    begun = line[mark.end() :] if mark else line
+    place = LETTERS.index(mark["letter"].upper()) if mark else _begun_place(_COMMA.split(line)[0], texts)
+    own, folded = "" if place is None else texts[place], folded_choice(begun)
+    behind = folded[len(own) :]
+    denied = mark and patterns["denial"][0].search(behind)
+    other = any(name in behind for name in texts if name)
+    return place if own and folded.startswith(own) and not other and not denied else None
 
 
 @lru_cache(maxsize=32)

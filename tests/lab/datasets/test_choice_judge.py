@@ -40,6 +40,26 @@ def test_a_reply_states_its_letter(reply: str, letter: str) -> None:
     assert letter_in(reply) == letter
 
 
+@pytest.mark.parametrize(
+    ("choices", "reply", "letter"),
+    [
+        (("no", "yes"), "Yes, there is. I am sure.", "B"),
+        (("no", "yes"), "Yes, though some say no.", "-"),
+        (("True", "False"), "False. The passage says otherwise.", "B"),
+        (("$1,000", "$2,000"), "Answer: $1,000", "A"),
+        (("$x^2$", "$2x$"), "The answer is $2x$.", "B"),
+        ((r"\frac{1}{2}", "2"), r"\boxed{\frac{1}{2}}", "A"),
+        (("London", "Paris"), "London, Paris", "-"),
+        (("the sun", "all of the above"), "The answer is all of the above.", "B"),
+        (("東京", "京都"), "東京だけではありません。", "-"),
+        (("1,000", "10,000"), "答えは1000です。", "A"),
+    ],
+)
+def test_a_reply_may_say_the_text_of_its_choice(choices: Sequence[str], reply: str, letter: str) -> None:
+    """Text, amounts and formulas are compared without what surrounds them on both sides."""
+    assert letter_in(reply, choices) == letter
+
+
 @given(reasoning=st.text(alphabet="abcd ABCD.,:\n$*()", max_size=80), letter=st.sampled_from("ABCD"))
 def test_the_template_is_read_as_simple_evals_reads_it(reasoning: str, letter: str) -> None:
     """What ends as the template asks is never read otherwise, whatever stands before it."""

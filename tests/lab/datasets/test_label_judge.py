@@ -12,6 +12,7 @@ from simulator.lab.datasets.label import Reader, label
 from tests.run_helpers import answered, frame
 
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
+YES, STARS = ("yes", "no"), ("1", "2", "3", "4", "5")
 
 
 def context(answer: str, expected: str | None = "1", logprobs: Any = None) -> GradingContext:
@@ -62,6 +63,28 @@ def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) ->
         (("適切", "不適切"), "適切ではありません。不適切です。", "不適切"),
         (("spam", "not spam"), "This is not spam.", "not spam"),
         (("肯定", "否定", "どちらでもない"), "感情はどちらでもないです", "どちらでもない"),
+        # What is boxed or tagged, or begins the first or last line, goes before what is only mentioned.
+        (EN, r"It looks like spam.\n\n\boxed{\text{ham}}", "ham"),
+        (EN, "Not like spam at all, so <answer>ham</answer>", "ham"),
+        (EN, '{"sentiment": "ham", "reason": "no spam"}', "ham"),
+        (JA, "評価：普通\n理由：問題のある語が少ない。", "普通"),
+        (YES, "No, it is not. Yes would be wrong.", "no"),
+        (YES, "**Yes**, there is no doubt.", "yes"),
+        (YES, "I have no idea", None),
+        (YES, "yes, no", None),
+        (("含意", "矛盾"), "矛盾しないので含意です。", "含意"),
+        (("あり", "なし"), "ありがとうございます", None),
+        # An underscore is a space, as models write it.
+        (("card_arrival", "card_linking"), "Intent: Card arrival", "card_arrival"),
+        (("card_arrival", "card_linking"), r"card\_linking", "card_linking"),
+        (("toxic", "not_toxic"), "This is not toxic.", "not_toxic"),
+        # A rating with its unit or its scale.
+        (STARS, "4 out of 5", "4"),
+        (STARS, "I'd rate it 4/5.", "4"),
+        (STARS, "4点です", "4"),
+        (STARS, "星4つ", "4"),
+        (STARS, "5段階中4", "4"),
+        (STARS, "4.7", None),
     ],
 )
 def test_an_answer_gives_at_most_one_label(labels: tuple[str, ...], answer: str, wanted: str | None) -> None:
