@@ -8,6 +8,7 @@ questions.jsonl        -> json_rows
 import csv
 import re
 from collections.abc import Iterable, Iterator
+from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from simulator.cases.files import DELIMITERS, OBJECTS, WORKBOOKS, plain_suffix, 
 from simulator.cases.formats import choice_rows
 from simulator.cases.row import (
     MAX_CELL,
+    MAX_COLUMNS,
     CutOff,
     Fits,
     Row,
@@ -43,6 +45,8 @@ _TEXT_FORMULA = re.compile(r'\A="([^"]*)"\Z')
 _RULE = re.compile(r"\s*(?::?-+:?)?\s*")
 # What begins like objects is JSON, whatever its file is called.
 _OBJECTS = re.compile(r'\s*\[?\s*\{\s*"')
+# Characters that are parted into lines at once.
+_AT_ONCE = 1 << 16
 Cells = tuple[int, list[str] | RowFault]
 
 
@@ -114,7 +118,7 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
         next(rows, None)
     head = [*islice(rows, MOST_TITLE_ROWS)]
     sheet = _sheet(head)
-    start = heading_row(sheet, fits)
+    start = _start(path, sheet, fits)
     for place, (line, cells) in enumerate(chain(head, rows)):
         if isinstance(cells, CutOff):
             raise cells
@@ -142,6 +146,13 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
             continue
         values: dict[str, JsonValue] = {name: cell for name, cell in zip(header, cells, strict=False) if name}
         yield Row(line, values | constants, heading)
+
+
+def _start(path: Path, sheet: WorkbookSheet, fits: Fits) -> int:
+    """The index of the line with the column names, which are counted before very many are looked up."""
+    if sheet.lines:
+        check_columns(path, sheet.lines[0].number, len(sheet.lines[0].texts))
+    return heading_row(sheet, fits)
 
 
 def _sheet(rows: Iterable[Cells]) -> WorkbookSheet:
@@ -182,9 +193,14 @@ def _lines_of_cells(path: Path, text: str, delimiter: str) -> Iterator[Cells]:
 
 def _lines(text: str) -> Iterator[str]:
     """The lines with their line ends: of what else `splitlines` takes for one, cells are full."""
+    return chain.from_iterable(map(StringIO, _parts(text)))
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text in pieces of whole lines: a `StringIO` takes four bytes for each character."""
     start = 0
     while start < len(text):
-        end = text.find("\n", start) + 1 or len(text)
+        end = text.find("\n", start + _AT_ONCE) + 1 or len(text)
         yield text[start:end]
         start = end
 
@@ -198,7 +214,7 @@ def _delimiter(path: Path, text: str, usual: str, fits: Fits) -> str:
     parted: dict[str, int] = {}
     for delimiter in (usual, ",", "\t", ";", "|"):
         sheet = _sheet(islice(_lines_of_cells(path, text, delimiter), MOST_TITLE_ROWS))
-        if column_row(sheet, fits) is not None:
-            return delimiter
         parted[delimiter] = len(sheet.lines[0].texts) if sheet.lines else 0
+        if parted[delimiter] > MAX_COLUMNS or column_row(sheet, fits) is not None:
+            return delimiter
     return max(parted, key=lambda delimiter: parted[delimiter])

@@ -28,7 +28,8 @@ _ADDRESSES = 6 << 30
 # Loaded once, not in each child: for tables, and then for documents, whose memory no table pays for.
 _FOR_TABLES = (
     "simulator.cli.simulate", "simulator.cli.run_or_resume", "simulator.cli.report", "simulator.api.make",
-    "simulator.report.estimate", "simulator.cases.openpyxl_reader",
+    "simulator.report.estimate", "simulator.cases.openpyxl_reader", "simulator.cli.publish",
+    "simulator.cli.our_errors", "simulator.cli.forecast", "simulator.api.team_words",
     "simulator.shelves.rag_adapters.recorded", "simulator.shelves.judges.cosine",
 )  # fmt: skip
 _FOR_DOCUMENTS = (
