@@ -49,8 +49,8 @@ from simulator.report.people import decision_text, disputed_count
 from simulator.report.sections import answerable_section, felt_section
 from simulator.results.certificate import standing_line
 
-# The judges of the shelf that ask for embeddings.
-_EMBEDDING_JUDGES = frozenset({"cosine", "cosine_similarity"})
+# What grades that failed for want of embeddings say helps (models/client.py), in every language.
+_WITHOUT_EMBEDDINGS = "--embed-model lexical"
 _NO_CALLS = _("no model was called for customers or grading")
 
 
@@ -196,14 +196,15 @@ def _next(context: ReportContext) -> Iterator[Line]:
     """What the reader can do now: at most five lines, each with what to open or to type."""
     summary = context.summary
     run = run_argument(context.page, summary.run)
-    failing = {name for name, judge in summary.scores.judges.items() if judge.failed}
+    failed = [judge.failure_reason for judge in summary.scores.judges.values() if judge.failed]
     is_unfinished = summary.finished < summary.planned or summary.status != "finished"
     is_ended = summary.ended.get(Ended.BUDGET) or summary.status == "interrupted"
     is_dead = 0 < summary.turns == sum(summary.bot_failures.values())
     is_lost = context.gate.found("missing", "simulator")
     if is_dead or is_lost or (is_unfinished and not is_ended):
         yield Line(_("look for the reason, with the same options: python run.py doctor"))
-    if failing and failing <= _EMBEDDING_JUDGES and is_lost and not is_unfinished:
+    lacks_embeddings = failed and all(_WITHOUT_EMBEDDINGS in why for why in failed)
+    if lacks_embeddings and is_lost and not is_unfinished:
         yield Line(
             _("grade without an embed model: python run.py grade {run} --embed-model lexical", run=run)
         )

@@ -262,10 +262,17 @@ async def test_calls_at_the_same_time_wait_for_the_first() -> None:
     assert server.counts["embeddings"] == 1
 
 
+@pytest.mark.parametrize(
+    ("judge", "asked"), [("cosine", ()), ("near", ("--judges", "turn,conversation,near.py:near"))]
+)
 def test_a_run_without_embeddings_loses_nothing_but_the_judge_that_needs_them(
-    command: Command, server: OpenAIServer
+    judge: str, asked: tuple[str, ...], command: Command, server: OpenAIServer
 ) -> None:
     """All else is graded, every turn is held, and the option that helps is shown; with it nothing is lost."""
+    Path("near.py").write_text(
+        "async def near(context, embed):\n    return len(await embed([context.turn.answer.text]))\n",
+        encoding="utf-8",
+    )
     server.embed = lambda _: error(404, "Not found")
     Path("bot.py").write_text(
         "def answer(question):\n    return '14日以内なら返品できます。'\n", encoding="utf-8"
@@ -273,15 +280,15 @@ def test_a_run_without_embeddings_loses_nothing_but_the_judge_that_needs_them(
     Path("cases.csv").write_text(
         "question,reference\n返品できますか,14日以内なら返品できます。\n", encoding="utf-8"
     )
-    run = ("--adapter", "bot.py:answer", "--cases", "cases.csv", "--persona", "calm", "--turns", "2")
+    run = ("--adapter", "bot.py:answer", "--cases", "cases.csv", "--persona", "calm", "--turns", "2", *asked)
     done = command(*run)
     failed = {score.judge for score in done.run.scores if score.state == "failed"}
     graded = {score.judge for score in done.run.scores if score.state == "scored"}
 
-    assert (done.code, failed) == (ExitCode.INCOMPLETE, {"cosine"})
+    assert (done.code, failed) == (ExitCode.INCOMPLETE, {judge})
     assert {"turn", "conversation"} <= graded
     assert len(done.run.conversations[0].turns) == 2
-    assert "--embed-model lexical" in done.out
+    assert f"grade {done.run.run.id} --embed-model lexical" in "".join(done.out.split("\n"))
     assert server.counts["embeddings"] == 1
     assert command(*run, "--embed-model", "lexical").code == ExitCode.DONE
 
