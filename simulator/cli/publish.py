@@ -79,12 +79,9 @@ def _publish(path: Path, settings: Settings) -> int:
     # The bot was asked, and gave no answer at all.
     is_silent = 0 < summary.turns == sum(summary.bot_failures.values())
     if is_silent:
-        errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
-        first = next((error.message for error in errors if error), _("empty answers"))
         adapter = str(results.run.settings.get("adapter", "demo"))
         given = (("--set", f"{name}={value}") for name, value in without_secrets(settings.set).items())
         words = shlex.join([adapter, *chain.from_iterable(given)])
-        say(_("The bot never answered: {reason}", reason=first))
         say(_("Try it alone: python run.py doctor --adapter {words}", words=words))
     outputs.write_pages()
     printed = plugins.printed(results, settings)

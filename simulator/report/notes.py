@@ -22,7 +22,7 @@ from simulator.report.gate import doubts
 from simulator.results.causes import STOPPED_NOTE, misnamed_of
 from simulator.results.figures import JudgeSummary, Summary
 from simulator.runner.masking import masks_of
-from simulator.storage.run_file import replay_of
+from simulator.storage.run_file import EARLY_NOTE, replay_of
 
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
@@ -39,15 +39,16 @@ def notes(context: ReportContext) -> tuple[Line, ...]:
     """
     summary = context.summary
     if context.ungraded:
-        return tuple(Line(text, "alarm") for text in (context.ungraded, *_unanswered(context)))
+        texts = (*failures(context), context.ungraded, *_unanswered(context))
+        return tuple(Line(text, "alarm") for text in texts)
     modelless = tuple(_modelless(context))
     alarms: list[Text] = [
-        *_shared_reason(summary, missing=context.gate.found("missing")),
+        *failures(context),
         *([_("{judges}: not graded, because that takes a model.", judges=modelless)] if modelless else []),
         *_misnamed(context),
         *doubts(context.gate, summary.scores.interval),
         *_all_alike(summary),
-        *_ungraded(summary),
+        *_ungraded(context),
         *_unanswered(context),
         *_unchecked(summary),
         *_disagreements(context),
@@ -76,21 +77,41 @@ def _unchecked(summary: Summary) -> Iterator[Message]:
         yield _("No question has a reference answer: whether answers are right was not checked.")
 
 
-def _shared_reason(summary: Summary, *, missing: bool) -> Iterator[Message]:
-    """What grades failed for: what to do first, where most failed for one thing or too many are `missing`."""
-    reasons = Counter[str]()
-    for judge in summary.scores.judges.values():
+def failures(context: ReportContext) -> Iterator[Text]:
+    """What everything failed for, and so what to do first: of the run, of its grades, of the bot."""
+    summary, results = context.summary, context.results
+    stopped = results.notes.get(EARLY_NOTE)
+    if isinstance(stopped, dict) and results.run.status != "finished":
+        yield _("The run stopped: {why}", why=safe_text(excerpt(stopped[context.language], _LONGEST_REASON)))
+    _reason, shared = _shared_reason(context)
+    if shared:
+        yield shared
+    # A bot that was never reached has the lowest score there is, which is easily taken for a verdict on it.
+    if 0 < summary.turns == sum(summary.bot_failures.values()):
+        yield _(
+            "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says nothing"
+            " about its answers. Why: {reason}",
+            kinds=counts_text(summary.bot_failures, "failure"),
+            reason=changed(context.failure_reason, excerpt),
+        )
+
+
+def _shared_reason(context: ReportContext) -> tuple[str, Text]:
+    """What grades failed for, and the sentence: where most failed for one thing, or too many are missing."""
+    reasons, judges = Counter[str](), context.summary.scores.judges.values()
+    for judge in judges:
         reasons[judge.failure_reason] += judge.failed
-    failed, graded = reasons.total(), sum(judge.n for judge in summary.scores.judges.values())
+    failed, graded, missing = reasons.total(), sum(j.n for j in judges), context.gate.found("missing")
     if not failed or (failed <= graded and not missing):
-        return
+        return "", ""
     reason, count = reasons.most_common(1)[0]
-    if reason and (missing or 2 * count > failed):
-        why = safe_text(excerpt(reason, _LONGEST_REASON))
-        text = _("{failed} of {n} grades failed: {reason}")
-        if 2 * count <= failed:
-            text = _("{failed} of {n} grades failed, most often: {reason}")
-        yield text.format(failed=failed, n=failed + graded, reason=why)
+    if not reason or (2 * count <= failed and not missing):
+        return "", ""
+    text = _("{failed} of {n} grades failed: {reason}")
+    if 2 * count <= failed:
+        text = _("{failed} of {n} grades failed, most often: {reason}")
+    why = safe_text(excerpt(reason, _LONGEST_REASON))
+    return reason, text.format(failed=failed, n=failed + graded, reason=why)
 
 
 def _misnamed(context: ReportContext) -> Iterator[Message]:
@@ -126,10 +147,11 @@ def _all_alike(summary: Summary) -> Iterator[Message]:
         )
 
 
-def _ungraded(summary: Summary) -> Iterator[Message]:
+def _ungraded(context: ReportContext) -> Iterator[Message]:
     """What was not graded, or not by one measure: it decides whether the figures can be used."""
+    summary, (shared, _sentence) = context.summary, _shared_reason(context)
     for name, judge in summary.scores.judges.items():
-        yield from _missing_grades(title("judge", name), judge)
+        yield from _missing_grades(title("judge", name), judge, is_said=judge.failure_reason == shared)
     if n := sum(judge.undecided for judge in summary.scores.judges.values()):
         yield _(
             "Answers left undecided because reference answer and passages contradict each other: "
@@ -142,8 +164,8 @@ def _ungraded(summary: Summary) -> Iterator[Message]:
         )
 
 
-def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]:
-    """How many grades failed and why, how many the run did not reach, and what does not count."""
+def _missing_grades(judge_title: Text, judge: JudgeSummary, *, is_said: bool) -> Iterator[Message]:
+    """How many grades failed and why, unless that is said; those not reached, and what does not count."""
     if judge.failed:
         failed_grades = _(
             "{judge}, failed grades: {failed} of {n} ({kinds}); they are not part of the mean.",
@@ -153,7 +175,7 @@ def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]
             kinds=counts_text(judge.failures, "failure"),
         )
         reason = safe_text(excerpt(judge.failure_reason, _LONGEST_REASON))
-        yield sentences(failed_grades, _("Why: {reason}", reason=reason) if reason else None)
+        yield sentences(failed_grades, None if is_said else _("Why: {reason}", reason=reason))
     if judge.unreached:
         yield _(
             "{judge}, grades that the run did not reach: {n} of {due}; they are not part of the mean.",
@@ -175,21 +197,14 @@ def _missing_grades(judge_title: Text, judge: JudgeSummary) -> Iterator[Message]
 def _unanswered(context: ReportContext) -> Iterator[Message]:
     """What the bot, the log or the simulated customer left out."""
     summary, unsourced = context.summary, context.summary.record.unsourced
-    if summary.bot_failures:
-        failed, kinds = sum(summary.bot_failures.values()), counts_text(summary.bot_failures, "failure")
-        text = _(
+    if 0 < (failed := sum(summary.bot_failures.values())) < summary.turns:
+        yield _(
             "Messages that the bot did not answer: {failed} of {n} ({kinds}); these get the "
-            "lowest grade by rule. Why: {reason}"
-        )
-        # A bot that was never reached has the lowest score there is, which is easily taken for a verdict on
-        # it.
-        if failed == summary.turns:
-            text = _(
-                "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says"
-                " nothing about its answers. Why: {reason}"
-            )
-        yield text.format(
-            failed=failed, n=summary.turns, kinds=kinds, reason=changed(context.failure_reason, excerpt)
+            "lowest grade by rule. Why: {reason}",
+            failed=failed,
+            n=summary.turns,
+            kinds=counts_text(summary.bot_failures, "failure"),
+            reason=changed(context.failure_reason, excerpt),
         )
     for reason, n in unsourced.most_common(1):
         yield _(

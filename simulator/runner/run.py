@@ -19,6 +19,7 @@ Turns of an earlier run are graded again by api/regrade.py.
 
 import asyncio
 import contextlib
+import json
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -28,8 +29,9 @@ from typing import Protocol
 
 from simulator.core.concurrency import first_error
 from simulator.core.errors import LoginPage, Outage, RehearsalError, RunFileError
-from simulator.core.messages import Message, _, message_of
+from simulator.core.messages import Message, _, message_of, shown
 from simulator.core.settings import Settings
+from simulator.core.templates import LANGUAGES
 from simulator.core.types import (
     Bot,
     Conversation,
@@ -51,7 +53,7 @@ from simulator.runner.conversation import (
     grading_contexts,
 )
 from simulator.runner.purse import Purse
-from simulator.storage.run_file import RunFile, new_run_id
+from simulator.storage.run_file import EARLY_NOTE, RunFile, new_run_id
 
 # The next conversation waits while more turns than this, plus two for each allowed call, are ungraded: with
 # fewer waiting, places at the judge's endpoint would stand empty between two turns; with many more, the
@@ -328,6 +330,8 @@ async def hold_conversations(  # noqa: PLR0917 - the last are mostly left out
         error = first_error(group)
         login_page = error if isinstance(error, LoginPage) else None
         status, stopped = "interrupted" if isinstance(error, Outage) else "stopped", message_of(error)
+        with contextlib.suppress(RunFileError):
+            file.save_note(EARLY_NOTE, json.dumps({code: shown(stopped, code) for code in LANGUAGES}))
     except* asyncio.CancelledError:
         stopped = _("interrupted")
     finally:

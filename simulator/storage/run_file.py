@@ -68,9 +68,9 @@ from simulator.storage.results import (
 )
 
 RUN_FILE = "run.sqlite"
-# Notes of a run, stored under "note:KEY": the request of lm_eval that it answers, and the rows of its data
-# that were left out.
-HARNESS_NOTE, SKIPPED_NOTE = "harness", "rows_skipped"
+# Notes of a run, stored under "note:KEY": the request of lm_eval that it answers, the rows of its data that
+# were left out, and by language the error that it stopped for.
+HARNESS_NOTE, SKIPPED_NOTE, EARLY_NOTE = "harness", "rows_skipped", "stopped_for"
 # Bytes of the bot's articles, compressed, that a run keeps: some 10,000 pages.
 MOST_PACKED = 10_000_000
 _INSERT_CONVERSATION = (

@@ -64,12 +64,12 @@ def test_a_count_chooses_the_sentence() -> None:
 def test_a_message_within_a_message_is_translated_with_it() -> None:
     """An error that carries one, too; a text of others stays word for word."""
     inner = CaseFileError(_("interrupted."))
-    outer = _("The bot never answered: {reason}", reason=inner)
+    outer = _("The run stopped: {why}", why=inner)
 
-    assert str(outer) == "The bot never answered: interrupted."
-    assert shown(outer, "ja") == "ボットから一度も回答がありませんでした：中断しました。"
-    said = _("The bot never answered: {reason}", reason="interrupted.")
-    assert shown(said, "ja") == "ボットから一度も回答がありませんでした：interrupted."
+    assert str(outer) == "The run stopped: interrupted."
+    assert shown(outer, "ja") == "実行が途中で止まりました。理由：中断しました。"
+    said = _("The run stopped: {why}", why="interrupted.")
+    assert shown(said, "ja") == "実行が途中で止まりました。理由：interrupted."
     assert message_of(ValueError("interrupted.")) == "interrupted."
 
 

@@ -1,6 +1,7 @@
 """How a model is reached: headers and fields of one's own, proxies, certificates, and what is missing."""
 
 import asyncio
+import html
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from openpyxl import load_workbook
 from pydantic import SecretStr
 
 from simulator.cli.terminal import ExitCode
@@ -299,21 +301,28 @@ def test_a_run_without_embeddings_loses_nothing_but_the_judge_that_needs_them(
         (error(400, "The deployment is asleep; wake it first."), "The deployment is asleep; wake it first."),
         (Reply(status=500, body=b"<html><title>GPU 3 fell off the bus</title>"), "GPU 3 fell off the bus"),
         (Reply(body=b'{"choices": []}'), "the reply is not a chat completion"),
+        (error(401, "Incorrect API key provided."), "Incorrect API key provided. Check REHEARSAL_JUDGE_KEY"),
     ],
 )
 def test_what_every_grade_failed_for_stands_first(
     command: Command, server: OpenAIServer, reply: Reply, said: str
 ) -> None:
-    """In the endpoint's words, within the first lines, without --verbose; of an outage, on stderr."""
+    """In the endpoint's words, within the first lines of every view, and only once."""
     server.reply = lambda _: reply
     done = command(
-        "--language", "en", "--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "turn",
-        "--user-model", "lexical", "--demo-model", "lexical", "--patience", "2",
+        "--language", "en", "--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "turn,fluency",
+        "--user-model", "lexical", "--demo-model", "lexical", "--patience", "2", "--to", "xlsx,markdown",
     )  # fmt: skip
+    folder = Path("runs", done.run.run.id)
+    before = html.unescape(folder.joinpath("report.html").read_text(encoding="utf-8"))
+    summary, *_ = load_workbook(folder / "report.xlsx").worksheets
+    cells = " ".join(str(cell.value) for row in summary for cell in row)
+    markdown = folder.joinpath("report.md").read_text(encoding="utf-8").replace("\\", "")
 
     assert done.code != ExitCode.DONE
-    first = done.err if reply.status == 500 else "\n".join(done.out.splitlines()[:9])
-    assert said in " ".join(first.split())
+    assert said in " ".join(" ".join(done.out.splitlines()[:9]).split())
+    page = before[before.index('<section class="before"') : before.index('id="talks"')]
+    assert [text.count(said) for text in (page, " ".join(done.out.split()), markdown, cells)] == [1] * 4
 
 
 async def test_one_text_that_embeddings_refuse_says_nothing_of_others() -> None:
