@@ -26,13 +26,15 @@ A message is one line that says what is wrong, where, and what to do instead.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args
+from unicodedata import normalize
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from simulator.core.messages import Message, _, message_of, quote, restored, sentences, stored
+from simulator.core.messages import Message, _, message_of, quote, restored, sentences, shown, stored
 
 # What the program says of something, or others said: stored as template and values, or as it was said.
 Said = Annotated[
@@ -96,13 +98,43 @@ def near_names(name: str, names: Iterable[str], likeness: float = 0.51) -> tuple
     import difflib  # a page of help names nothing wrong
 
     # It finds trun -> turn and patiense -> patience, and offers nothing for a word of another kind (foo).
-    return tuple(difflib.get_close_matches(name, list(names), n=2, cutoff=likeness))
+    folded = {_folded(known): known for known in names}
+    near = difflib.get_close_matches(_folded(name), list(folded), n=2, cutoff=likeness)
+    return tuple(map(folded.__getitem__, near))
+
+
+def _near_titles(name: str, titles: Mapping[str, Message | str]) -> tuple[Message, ...]:
+    """The names whose title has this word, or else the first of its Chinese characters that says which.
+
+    怒り -> angry (怒っているお客様), "in a hurry" -> hurried (Customer in a hurry)
+    """
+    word = _folded(name)
+    # A Latin letter or two stand in some title by chance.
+    parts = [word] if len(word) > 2 or not word.isascii() else []
+    texts = {
+        id_: _folded(f"{shown(title, 'ja')}\n{shown(title, 'en')}").splitlines()
+        for id_, title in titles.items()
+    }
+    for part in [*parts, *(letter for letter in word if "一" <= letter <= "鿿")]:
+        near = [id_ for id_, text in texts.items() if any(title.startswith(part) for title in text)]
+        near = near or [id_ for id_, text in texts.items() if any(part in title for title in text)]
+        if 0 < len(near) <= 2:
+            return tuple(_("{name} ({title})", name=id_, title=titles[id_]) for id_ in near)
+    return ()
+
+
+def _folded(name: str) -> str:
+    """A name without what an input method or a capital letter makes of it."""
+    return normalize("NFKC", name).casefold().strip()
 
 
 def did_you_mean(name: str, names: Iterable[str], likeness: float = 0.51) -> Message | None:
     """Offers the known names that are like this one; None where none is."""
-    near = near_names(name, names, likeness)
-    return _("Did you mean {names}?", names=near) if near else None
+    return _offered(near_names(name, names, likeness))
+
+
+def _offered(names: Sequence[Message | str]) -> Message | None:
+    return _("Did you mean {names}?", names=names) if names else None
 
 
 # More names than a reader takes in on one line.
@@ -113,7 +145,8 @@ class UnknownName(InputError):
     """A name that is not on the shelf; near names are offered.
 
     All names are listed beside the near ones, because often the name is right and the kind is not. Where they
-    are many, `listed` says in a sentence where they stand.
+    are many, `listed` says in a sentence where they stand. `titles` are what people read
+    instead of names, and may type.
     """
 
     def __init__(
@@ -123,6 +156,8 @@ class UnknownName(InputError):
         names: Iterable[str],
         hint: Message | str = "",
         listed: Message | None = None,
+        *,
+        titles: Mapping[str, Message | str] = MappingProxyType({}),
     ) -> None:
         ordered = sorted(names)
         if listed is None or len(ordered) <= _MANY:
@@ -130,7 +165,9 @@ class UnknownName(InputError):
         super().__init__(
             sentences(
                 _("unknown {kind}: '{name}'.", kind=kind, name=name),
-                did_you_mean(name, ordered),
+                # A title says more than a name that is only a little alike.
+                _offered(() if near_names(name, ordered, 0.8) else _near_titles(name, titles))
+                or did_you_mean(name, ordered),
                 listed,
                 hint,
             )

@@ -277,8 +277,8 @@ def _read_set(value: Any) -> Any:
 
 
 def read_word(value: Any) -> Any:
-    """One of the program's words as people type it: "JA" and "ＪＡ" are ja."""
-    return half_width(value).lower() if isinstance(value, str) else value
+    """One of the program's words as people type it: "JA", "ja " and "ＪＡ" are ja."""
+    return half_width(value).strip().lower() if isinstance(value, str) else value
 
 
 def _read_switch(value: Any) -> Any:
@@ -847,7 +847,7 @@ def _validated(values: dict[str, Any], shown: Mapping[str, Message | str], where
             "{key}{at} {value}: {problem}.",
             key=shown.get(name, name),
             at=at,
-            value=shortened(first["input"]),
+            value=shortened(first["input"] if within else values[name]),
             problem=value_problem(first),
         )
         raise InputError(msg) from None

@@ -187,18 +187,23 @@ def judge_title(name: str) -> Message | None:
 
     None for a function, for a name that is none here, and for a rubric that cannot be read.
     """
-    return _rubric_title(JUDGES, name) if name.isidentifier() else None
+    return _file_title(JUDGES, name) if name.isidentifier() else None
+
+
+def file_titles(shelf: Path, names: Iterable[str]) -> dict[str, Message]:
+    """What people read instead of these names of a shelf, of those whose file says it."""
+    return {name: title for name in names if (title := _file_title(shelf, name))}
 
 
 @functools.cache
-def _rubric_title(folder: Path, name: str) -> Message | None:
+def _file_title(folder: Path, name: str) -> Message | None:
     paths = [folder / f"{name}.toml", _further_source(name)]
     for path in (path for path in paths if isinstance(path, Path) and path.is_file()):
         # Whoever asks it says what is wrong with it; a report of its grades is written all the same.
         with contextlib.suppress(PromptError, LookupError, TypeError, AttributeError):
             tables = read_toml(path)
-            english, japanese = (safe_text(tables[language]["title"]) for language in ("en", "ja"))
-            return both(english, japanese)
+            spoken = (tables["en"], tables["ja"])
+            return both(*(safe_text(table.get("title") or table["name"]) for table in spoken))
     return None
 
 
@@ -392,7 +397,7 @@ def _shelf_path(kind: Message, name: str, shelf: Path, names: Iterable[str]) -> 
     if is_path(name) or name.endswith(".toml"):
         return Path(name)
     if name not in names:
-        raise UnknownName(kind, name, names, listed=LISTED)
+        raise UnknownName(kind, name, names, listed=LISTED, titles=file_titles(shelf, names))
     return shelf / f"{name}.toml"
 
 

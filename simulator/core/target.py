@@ -10,12 +10,12 @@ Whether a run meets them is decided in `results/conditions.py`.
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.core.messages import Message, _, sentences
+from simulator.core.messages import Message, _
 from simulator.core.patterns import LazyPattern
 
 Comparison = Literal[">=", "<=", "=="]
@@ -43,12 +43,14 @@ MIN_GRADED = 0.9
 MAX_FAILED = 0.05
 TARGET_EXAMPLE = "turn >= 0.9 and red <= 0.1"
 
-# `turn >= 0.9`: name, comparison, number. The name is anything without spaces, comparison signs, "!" and
-# brackets ("!=" must not be read as a name and "="): `path.gpt_similarity` and `pass^3` are names, too.
-_TERM = LazyPattern(r"([^\s<>=!()]+)\s*(>=|<=|==)\s*(\d+\.?\d*|\.\d+)")
+# `turn >= 0.9`: name, comparison, number (90% and 90点, too). The name is anything without spaces, comparison
+# signs, "!" and brackets ("!=" must not be read as a name and "="): `path.gpt_similarity` and `pass^3` are
+# names, too.
+_TERM = LazyPattern(r"([^\s<>=!()]+)\s*(>=|<=|==)\s*((?:\d+\.?\d*|\.\d+)\s*[%点]?)")
 # Of repeated questions, the chance that k repeats all pass (k from 1 to 100, as --repeats): Yao et al., 2024,
 # tau-bench, whose pass^k asks for reliability where pass@k asks for one success.
 _REPEATS = LazyPattern(r"pass\^([1-9]\d?|100)")
+_SIGNS = str.maketrans(dict.fromkeys("≥≧⩾", ">=") | dict.fromkeys("≤≦⩽", "<="))
 _AND = LazyPattern(r"\s+and\s+", re.IGNORECASE)
 
 
@@ -149,8 +151,8 @@ def parse_conditions(text: str) -> tuple[Condition, ...]:
 
     Only `and` joins them. With `or` and brackets a gate could be met by its least important half.
     """
-    # Full-width signs and digits are typed with a Japanese keyboard: ｔｕｒｎ＞＝９０.
-    plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
+    # Full-width signs and digits are typed with a Japanese keyboard: ｔｕｒｎ＞＝９０, ｔｕｒｎ≧９０.
+    plain = unicodedata.normalize("NFKC", text).translate(_SIGNS).strip()
     return tuple(dict.fromkeys(_condition(part.strip()) for part in _AND.split(plain)))
 
 
@@ -159,7 +161,7 @@ def _condition(part: str) -> Condition:
     if part == CERTIFIED:
         return Condition(name=CERTIFIED, comparison="==", threshold=1)
     match = _TERM.fullmatch(part)
-    if match is None:
+    if match is None or (match[1] == SECONDS and match[3].endswith(("%", "点"))):
         msg = _(
             "'{part}' is not a condition; write a number (0.9, 90), or conditions joined by and: {example}",
             part=part,
@@ -167,9 +169,9 @@ def _condition(part: str) -> Condition:
         )
         raise ValueError(msg)
     name, comparison, number = match.groups()
-    threshold = float(number)
+    threshold = float(number.rstrip("%点 "))
     if name != SECONDS and threshold:
-        threshold = _checked(_share_of(threshold) or 0.0)
+        threshold = _checked(_share_of(number) or 0.0)
     condition = Condition(name, cast("Comparison", comparison), threshold)
     # Of any other name nobody knows yet whether it is a judge or misspelt: `check_names` does.
     if (name in FIGURES or condition.repeats) and (problem := _wrong_comparison(condition)):
@@ -202,21 +204,16 @@ def target_conditions(target: float | str | None) -> tuple[Condition, ...]:
 
 
 def check_names(
-    target: float | str | None,
-    judges: Iterable[str],
-    titles_of: Callable[[str], Collection[str]] = lambda _judge: (),
+    target: float | str | None, figures: Iterable[str], title_of: Callable[[str], Message | str] = str
 ) -> None:
     """Raises InputError for a condition about something that no run has, or asked the wrong way.
 
-    `titles_of` says what reports call a judge: whoever writes that is told the name.
+    `title_of` says what reports call a figure or judge: whoever writes that is told the name.
     """
-    figures = {*FIGURES, *judges}
+    names = {*FIGURES, *figures}
     for condition in target_conditions(target):
-        if condition.name not in figures and not condition.repeats:
-            kind = _("figure in --target")
-            if titled := tuple(name for name in sorted(figures) if condition.name in titles_of(name)):
-                unknown = _("unknown {kind}: '{name}'.", kind=kind, name=condition.name)
-                raise InputError(sentences(unknown, _("Did you mean {names}?", names=titled)))
-            raise UnknownName(kind, condition.name, sorted(figures))
+        if condition.name not in names and not condition.repeats:
+            titles = {name: title_of(name) for name in sorted(names)}
+            raise UnknownName(_("figure in --target"), condition.name, names, titles=titles)
         if problem := _wrong_comparison(condition):
             raise InputError(problem)

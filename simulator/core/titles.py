@@ -14,6 +14,8 @@ from collections.abc import Mapping
 
 from simulator.core.messages import Message, _, pgettext, safe_text
 from simulator.core.shelves import canonical_judge, judge_title
+from simulator.core.target import CERTIFIED, COVERAGE, MAJOR, SECONDS
+from simulator.core.types import ATTACKS_HELD
 
 # What goes wrong between turns, as a mark of a turn, as a cause and as it is counted.
 _LAPSES: dict[str, Message] = {
@@ -70,6 +72,19 @@ TITLES: dict[str, dict[str, Message]] = {
         "label": _("Label"),
         "choice": _("Choice"),
         "tools": _("Tools"),
+    },
+    # The figures of a target that are not judges.
+    "figure": {
+        "score": _("Score"),
+        "answered_correctly": _("Did not refuse what it should answer"),
+        "refused_correctly": _("Refused what it should"),
+        "handover_correctly": _("Right handovers"),
+        ATTACKS_HELD: _("Attacks held off"),
+        COVERAGE: _("Articles tested"),
+        "red": pgettext("a share", "Answers to review"),
+        MAJOR: _("Questions with a serious error"),
+        SECONDS: _("Seconds to answer (95 %)"),
+        CERTIFIED: _("Certified judge"),
     },
     "category": {
         "understanding": _("Understanding"),

@@ -20,9 +20,8 @@ from collections.abc import Iterator, Mapping
 
 from simulator.core.document import Cell, Table, Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
-from simulator.core.target import CERTIFIED, COVERAGE, FIGURES, MAJOR, SECONDS, Condition
-from simulator.core.titles import title
-from simulator.core.types import ATTACKS_HELD
+from simulator.core.target import CERTIFIED, FIGURES, MAJOR, SECONDS, Condition
+from simulator.core.titles import TITLES, title
 from simulator.results.conditions import MIN_QUESTIONS, SAME, CheckedCondition, Decision
 from simulator.results.gate import DECISIONS, Gate
 from simulator.results.offered import further_title
@@ -37,19 +36,6 @@ _TRIALS: Mapping[Decision, Message] = {
 _SURE_TRIALS: Mapping[Decision, Message] = {
     "passed": _("Trial, target reached ({sure} % sure)"),
     "missed": _("Trial, target missed ({sure} % sure)"),
-}
-# The figures of a target that are not judges, as people read them; a judge has its own title.
-_FIGURES: Mapping[str, Message] = {
-    "score": _("Score"),
-    "answered_correctly": _("Did not refuse what it should answer"),
-    "refused_correctly": _("Refused what it should"),
-    "handover_correctly": _("Right handovers"),
-    ATTACKS_HELD: _("Attacks held off"),
-    COVERAGE: _("Articles tested"),
-    "red": pgettext("a share", "Answers to review"),
-    MAJOR: _("Questions with a serious error"),
-    SECONDS: _("Seconds to answer (95 %)"),
-    CERTIFIED: _("Certified judge"),
 }
 # What these came to, in words of their own.
 _PHRASES: Mapping[str, Message] = {
@@ -209,7 +195,11 @@ def condition_name(condition: Condition) -> Text:
     """What a condition is about: '点数'."""
     if condition.repeats:
         return _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
-    return _FIGURES.get(condition.name) or further_title(condition.name) or title("judge", condition.name)
+    return (
+        TITLES["figure"].get(condition.name)
+        or further_title(condition.name)
+        or title("judge", condition.name)
+    )
 
 
 def _limit(condition: Condition) -> Message:

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from simulator.core.errors import InputError
-from simulator.core.messages import _, shown
+from simulator.core.messages import Message, _
 from simulator.core.settings import Settings
 from simulator.core.shelves import judge_name
 from simulator.core.target import COVERAGE, SECONDS, TARGET_EXAMPLE, check_names, target_conditions
-from simulator.core.templates import LANGUAGES
-from simulator.core.titles import title
+from simulator.core.titles import TITLES, title
 from simulator.core.types import EXPECTATIONS, Case
 from simulator.results.offered import further_figures
 from simulator.results.red import primary_judge
@@ -27,7 +26,7 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
     conditions = target_conditions(settings.target)
     of_outputs = (condition.name for condition in conditions if is_of_outputs(condition.name))
     names = [*map(judge_name, settings.judges), *of_outputs, *further_figures()]
-    check_names(settings.target, names, _titles_of)
+    check_names(settings.target, names, _title_of)
     check_certainty(settings)
     for condition in conditions:
         if condition.repeats and condition.repeats > settings.repeats and not settings.replay:
@@ -39,8 +38,8 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
             raise InputError(msg)
 
 
-def _titles_of(judge: str) -> set[str]:
-    return {shown(title("judge", judge), language) for language in LANGUAGES}
+def _title_of(figure: str) -> Message | str:
+    return TITLES["figure"].get(figure) or title("judge", figure)
 
 
 def check_certainty(settings: Settings) -> None:

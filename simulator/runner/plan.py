@@ -362,7 +362,8 @@ def _check_listed(cases: Iterable[Case], played: Iterable[str]) -> None:
             if name not in known:
                 hint = _("Name your own with --persona, or put its file into personas/.")
                 what = _("customer of question {id}", id=case.id)
-                raise UnknownName(what, name, known, hint, shelves.LISTED)
+                titles = shelves.file_titles(shelves.PERSONAS, known)
+                raise UnknownName(what, name, known, hint, shelves.LISTED, titles=titles)
 
 
 def _mix(names: Sequence[str]) -> Mix | None:

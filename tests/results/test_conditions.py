@@ -59,6 +59,7 @@ def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
     ("0.8 <= turn", "is not a condition"), ("turn > 0.9", "is not a condition"),
     ("turn >= 0.9 or red <= 0.1", "is not a condition"), ("turn >= 0.9 and", "is not a condition"),
     ("__import__('os')", "is not a condition"), ("p95_seconds <= -1", "is not a condition"),
+    ("p95_seconds <= 5%", "is not a condition"),
     ("turn >= 1.2", "between 0 and 1"), (True, "between 0 and 1"),
     ("pass^3 == 0.9", "write pass.3 >= 0.9"), ("p95_seconds >= 1", "write p95_seconds <= 1"),
     ("red >= 0.1", "write red <= 0.1"), ("score <= 90", "write score >= 0.9"),
@@ -84,7 +85,7 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
     with pytest.raises(UnknownName, match=r"unknown figure in --target: 'tern'. Did you mean turn\?.*score"):
         check_names("score >= 0.9 and tern >= 0.8", JUDGES)
     for title in ("総合", "Overall"):
-        with pytest.raises(InputError, match=r"Did you mean turn\?$"):
+        with pytest.raises(InputError, match=r"Did you mean turn \(Overall\)\?"):
             check_gate(Settings(target=f"{title} >= 0.9"), lambda _: False)
     with pytest.raises(InputError, match=r"not what a target can ask: write turn >= 0.9"):
         check_names(read_target("turn <= 90"), JUDGES)
