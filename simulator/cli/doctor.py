@@ -30,7 +30,7 @@ from simulator.core.messages import Message, _, localised, ngettext, pgettext, s
 from simulator.core.replies import NextLine, create_form
 from simulator.core.roles import JUDGE_TEMPERATURE, Endpoint, with_judging_for
 from simulator.core.secrets import without_secrets, without_url_secrets
-from simulator.core.settings import Settings, load_settings, own_settings
+from simulator.core.settings import Settings, dollars, load_settings, own_settings
 from simulator.core.templates import request
 from simulator.core.types import (
     Answer,
@@ -285,6 +285,8 @@ def _settings_text(settings: Settings) -> dict[str, Message | str]:
         for name in sorted(os.environ)
         if name.startswith(("REHEARSAL_", "OPENAI_")) and any(word in name for word in _CONCEALED)
     ]
+    if settings.budget:
+        texts["budget"] = _("{amount} USD", amount=dollars(settings.budget))
     return texts | {"keys": ", ".join(f"{name}=***" for name in keys) or _("none in the environment")}
 
 

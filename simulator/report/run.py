@@ -28,7 +28,7 @@ from simulator.core.document import (
     zoned_time,
 )
 from simulator.core.messages import _, ngettext, sentences
-from simulator.core.settings import Settings
+from simulator.core.settings import Settings, dollars
 from simulator.core.titles import title
 from simulator.core.types import LEXICAL, Ended
 from simulator.core.writing import shown_path
@@ -228,7 +228,7 @@ def _technical(context: ReportContext) -> Section:
     # Stand-ins are no models, and what was not set needs no line.
     models = {title("role", role): model for role, model in run.models.items() if model != LEXICAL}
     settings = {
-        key: tables.setting_text(value)
+        key: dollars(value) if key == "budget" and isinstance(value, float) else tables.setting_text(value)
         for key, value in run.settings.items()
         if value not in (None, {}, [], "")
     }

@@ -123,13 +123,13 @@ def test_flags_reach_the_settings(run: Any) -> None:
     """A 0 is a 0, also over the file's number; names may be repeated, and of one value the last counts."""
     file = "retest = 0.5\nseed = 7"
     Path(SETTINGS_FILE).write_text(file, encoding="utf-8")
-    flags = "--retest 0 --seed 5 --seed 0 --persona angry --persona calm,beginner --target 85"
+    flags = "--retest 0 --seed 5 --seed 0 --persona angry --persona calm,beginner --target 85 --budget 1円"
     done = run("doctor", "--json", *OWN, *flags.split())
     shown = json.loads(done.out)["settings"]
 
-    assert {key: shown[key] for key in ("retest", "seed", "persona", "target")} == {
+    assert {key: shown[key] for key in ("retest", "seed", "persona", "target", "budget")} == {
         "retest": "0", "seed": "0", "persona": "angry, calm, beginner",
-        "target": "0.85",
+        "target": "0.85", "budget": "0.0067 USD",
     }  # fmt: skip
 
 
@@ -142,6 +142,7 @@ WRONG = [
     ("purge", "RUN is missing. See: python run.py purge --help"),
     ("report -- --last two", "unexpected extra argument(s) (two)"),
     ("--turns three", "--turns three: must be a whole number"),
+    ("--budget 0", "--budget 0: must be more than 0."),
     ("simulat", "unknown command: 'simulat'. Did you mean simulate?"),
     ("report one two", "unexpected extra argument"),
     ("report none", "no run 'none'"),
