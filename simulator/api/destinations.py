@@ -8,8 +8,10 @@ should not show after an hour's work. Afterwards each is tried, and the first fa
 
 import asyncio
 import contextlib
+import copy
 import inspect
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
@@ -30,12 +32,12 @@ from simulator.report.files import csv_bytes, json_lines, junit_xml
 from simulator.report.painters.markdown import markdown
 from simulator.report.worksheets import worksheets
 from simulator.results.history import past_runs
-from simulator.results.review_files import Written, document_of
+from simulator.results.review_files import NOTE, Written, document_of
 from simulator.sheets.excel import save
 from simulator.sheets.google_api import account, target
 from simulator.sheets.google_sheets import push
 from simulator.sheets.model import Worksheet
-from simulator.storage.run_file import add_note, run_ids
+from simulator.storage.run_file import RUN_FILE, add_note, read_run, run_ids
 from simulator.storage.words import in_document, note_written
 
 # Version of report.json: raised when a key changes its meaning or goes, not for a new one.
@@ -75,14 +77,59 @@ def write_reports(output: RunOutputs) -> None:
     failures: list[RehearsalError] = []
     for name in output.settings.to:
         try:
-            where = write_report(name, output)
-            # What a user's own function says stands by itself.
-            line = localised(_("Written: {where}", where=where)) if name in DESTINATIONS else where
-            sys.stderr.write(f"{line}\n")
+            _write(name, output)
         except RehearsalError as error:
             failures.append(error)
     if failures:
         raise failures[0]
+
+
+def renew_reports(output: RunOutputs) -> None:
+    """Writes the other reports that a resumed run has had: none is to show the run as it broke off.
+
+    Nobody named them today, so that one which cannot be written is only said, with the command for later.
+    """
+    had = {
+        name: list[str]()
+        for suffix, name in _REPORTS.items()
+        if any((output.folder / f"{file}{suffix}").is_file() for file in ("report", "junit"))
+    }
+    again = copy.copy(output)  # with all that is worked out
+    if place := _sheet_that_shows(output):
+        again.settings = output.settings.model_copy(
+            update={"sheet": place["key"], "worksheet": place.get("worksheet")}
+        )
+        flags = (("--sheet", "key"), ("--worksheet", "worksheet"))
+        had["sheets"] = [word for flag, key in flags if key in place for word in (flag, place[key])]
+    for name in [name for name in had if name not in output.settings.to]:
+        try:
+            _write(name, again)
+        except RehearsalError as error:
+            line = _(
+                "{name} still shows the run as it broke off ({reason:clause}). Write it anew: python run.py"
+                " report {run} {words}",
+                name=name, reason=error, run=output.folder.name, words=shlex.join(["--to", name, *had[name]]),
+            )  # fmt: skip
+            say(line)
+
+
+def _sheet_that_shows(output: RunOutputs) -> dict[str, str]:
+    """The key of the sheet that shows the run, and how its worksheets end; empty where none does any more."""
+    note, folder = output.context.results.notes.get(NOTE), output.folder.resolve()
+    if not isinstance(note, dict):
+        return {}
+    for later in takewhile(lambda name: name != folder.name, reversed(run_ids(folder.parent))):
+        with contextlib.suppress(RehearsalError):  # damaged
+            if read_run(folder.parent / later / RUN_FILE).notes.get(NOTE) == note:
+                return {}
+    return {key: str(text) for key, text in note.items() if text}
+
+
+def _write(name: str, output: RunOutputs) -> None:
+    where = write_report(name, output)
+    # What a user's own function says stands by itself.
+    line = localised(_("Written: {where}", where=where)) if name in DESTINATIONS else where
+    sys.stderr.write(f"{line}\n")
 
 
 def check_destinations(settings: Settings) -> None:
@@ -108,7 +155,7 @@ def _sheets(output: RunOutputs) -> str:
     note_written(output.path, document)
     where = json.dumps({"key": sheet.key, "worksheet": sheet.suffix}, ensure_ascii=False)
     with contextlib.suppress(RunFileError):  # the run is locked, and is pushed again when it is over
-        add_note(output.path, "sheet", where)
+        add_note(output.path, NOTE, where)
     return "\n".join([pushed.url, *(safe_text(localised(note)) for note in pushed.notes)])
 
 

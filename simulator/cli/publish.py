@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 
 from simulator import plugins
-from simulator.api.destinations import check_destinations, write_reports
+from simulator.api.destinations import check_destinations, renew_reports, write_reports
 from simulator.api.outputs import RunOutputs
 from simulator.api.run import FinishedRun
 from simulator.cli.terminal import ExitCode, print_json, say, say_stopped
@@ -92,6 +92,8 @@ def _publish(path: Path, settings: Settings) -> int:
         for line in printed.remarks:
             say(line)
         sys.stdout.write(f"{printed.text}\n")
+    if settings.resume:
+        renew_reports(outputs)
     if settings.to:
         write_reports(outputs)
     # Stand-ins that had neither references nor passages to count by are no failure, unless a target was set.

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
+from simulator.core.messages import shown as shown_in
 from simulator.results.causes import NOTE
+from simulator.sheets.model import TABS
+from simulator.storage.run_file import run_ids
 from tests.servers.openai import OpenAIServer, play
+from tests.sheets_sink import KEY, sheets_server
 
 JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine", "conversation"]
 SECRET = "sk-very-secret-0123456789"
@@ -140,6 +144,43 @@ def test_a_refused_key_is_one_line(command: Any, server: OpenAIServer) -> None:
     again = command("--resume", done.run.run.id)
     assert again.code == 1, "incomplete came before the missed target"
     assert again.run.run.status == "finished"
+
+
+def test_a_resumed_run_is_whole_wherever_it_was_written(
+    command: Any, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sheet and the files that showed how it broke off, without --to; not a sheet with a later run."""
+    words = ("--adapter", "bot.py:answer", "--limit", "1", "--persona", "calm", "--cache", "off")
+    with sheets_server(monkeypatch) as sheets:
+
+        def broken_off() -> str:
+            server.key = "another"
+            assert command(*words, "--to", "sheets,json", "--sheet", KEY).code == 3
+            server.key = SECRET
+            return next(iter(reversed(run_ids(Path("runs")))))
+
+        def shown() -> str:
+            return str(sheets.person(KEY).rows(shown_in(TABS["summary"], "en")))
+
+        first = broken_off()
+        file = Path("runs", first, "report.json")
+        before, half = shown(), file.read_bytes()
+        done = command("--resume", first)
+        assert done.code == 0
+        assert f"{KEY}" in done.err
+        assert shown() != before
+        assert file.read_bytes() != half
+
+        second = broken_off()
+        monkeypatch.delenv("REHEARSAL_GOOGLE_CREDENTIALS")
+        done = command("--resume", second)
+        assert done.code == 0
+        assert f"python run.py report {second} --to sheets --sheet {KEY}" in done.err
+
+        third = shown()
+        monkeypatch.setenv("REHEARSAL_GOOGLE_CREDENTIALS", json.dumps(sheets.service_account()))
+        assert f"{KEY}" not in command("--resume", first).err
+        assert shown() == third
 
 
 def test_two_judges_of_one_name_are_refused(command: Any, root: Path, tmp_path: Path) -> None:
