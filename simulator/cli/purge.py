@@ -20,7 +20,8 @@ def command(
 ) -> int:
     """Delete a run: its folder with run file, reports and verdicts.
 
-    Also says where else its text may be: in the Google Sheet it was written to, and in the response cache.
+    Also says where else its text may be: in the Google Sheet it was written to, in later runs that took
+    comments of your team over, and in the response cache.
     """
     settings = load_settings(flags)
     with open_purge(run, settings.runs) as purge:

@@ -6,22 +6,25 @@ and nothing else may go:
 - The folder is deleted as a whole, while its lock is held, and only if the program can have made all that is
   in it: no link, not the current folder, no folder in it, and no foreign file in a folder that is not named
   like the run.
-- The sheet that it was written to, and the cache of the models' replies, which does not know for which run a
-  reply was kept, are named, not touched.
+- The sheet that it was written to, the cache of the models' replies, which does not know for which run a
+  reply was kept, and the runs to which comments of the team went on with the same answer are named, not
+  touched.
 """
 
 import contextlib
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.core.errors import InputError
-from simulator.core.messages import Message, _, system_error
+from simulator.core.errors import InputError, RunFileError
+from simulator.core.messages import Message, _, listed, system_error
 from simulator.core.types import Results
 from simulator.models.cache import cache_file
-from simulator.storage.run_file import RUN_FILE, RunFile, find_run
+from simulator.storage.run_file import RUN_FILE, RunFile, find_run, run_ids
+from simulator.storage.words import all_words
 
 # The files that the program itself writes into a run folder.
 _RUN_FILES = re.compile(
@@ -73,7 +76,7 @@ def open_purge(name: str, runs: Path) -> Iterator[Purge]:
             msg = _("{folder}: contains files that do not belong to a run ({names}). Move them away first.")
             msg = msg.format(folder=folder, names=", ".join(foreign[:3]))
             raise InputError(msg)
-        yield Purge(folder, tuple(folder.iterdir()), results, tuple(_elsewhere(results)))
+        yield Purge(folder, tuple(folder.iterdir()), results, tuple(_elsewhere(path, results)))
 
 
 def delete_run(purge: Purge) -> None:
@@ -89,11 +92,23 @@ def delete_run(purge: Purge) -> None:
         raise InputError(msg) from None
 
 
-def _elsewhere(results: Results) -> Iterator[Message | str]:
-    """The Google Sheet that the run was pushed to, with the end of its worksheets, and the cache."""
+def _elsewhere(path: Path, results: Results) -> Iterator[Message | str]:
+    """The Google Sheet with the end of its worksheets, runs with the same comments, and the cache."""
     sheet = results.notes.get("sheet")
     if isinstance(sheet, dict) and sheet.get("key"):
         url, ending = f"{_SHEETS_URL}{sheet['key']}", sheet.get("worksheet")
         yield _("{url} (worksheets ending in {ending})", url=url, ending=ending) if ending else url
+    runs, comments = path.parent.resolve().parent, _comments(path)
+    names = [name for name in run_ids(runs) if name != results.run.id] if comments else []
+    if carried := [name for name in names if comments & _comments(runs / name / RUN_FILE)]:
+        yield _("comments of your team in {runs}", runs=listed(carried, 5))
     if cache_file().is_file():
         yield _("the models' replies, which python run.py cache clear deletes")
+
+
+def _comments(path: Path) -> set[str]:
+    """What people wrote of a run's answers in words of their own; nothing of a file that cannot be read."""
+    with contextlib.suppress(RunFileError):
+        rows = chain.from_iterable(all_words(path).values())
+        return {text for row in rows for text in (row.comment, row.correct_answer, row.expect) if text}
+    return set()

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from simulator.cli.app import main
+from simulator.core.types import HumanVerdict
 from simulator.models.cache import ResponseCache
-from simulator.storage.run_file import RunFile, add_note, find_run
+from simulator.storage.run_file import RUN_FILE, RunFile, add_note, find_run, read_run, run_ids
+from simulator.storage.words import save_verdicts
 
 CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"
 
@@ -47,6 +49,25 @@ def test_a_run_is_deleted_wholly(runs: Path, capfd: pytest.CaptureFixture[str]) 
     assert not folder.exists()
     assert (output["purged"], output["elsewhere"]) == (str(folder.relative_to(Path.cwd())), [])
     assert output["files"] >= 3
+
+
+def test_runs_that_took_comments_over_are_named(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What people wrote of an answer goes on with it into later runs, and stays there."""
+    path = find_run("latest", runs)
+    said = HumanVerdict(
+        conversation=read_run(path).conversations.ids[0], turn=1, source="page", comment="本人です"
+    )
+    save_verdicts(path, [said])
+    assert simulate() == simulate("--persona", "calm") == 0
+    later = run_ids(runs)[1:]
+    capfd.readouterr()
+
+    assert main(["purge", path.parent.name, "--yes"]) == 0
+    assert (
+        f"Text of the run may also be in: comments of your team in {', '.join(later)}"
+        in capfd.readouterr().err
+    )
+    assert all(read_run(runs / name / RUN_FILE).verdicts[0].comment == "本人です" for name in later)
 
 
 @pytest.mark.parametrize(("typed", "gone"), [("y\n", True), ("はい\n", True), ("\n", False), ("n\n", False)])
