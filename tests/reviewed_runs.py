@@ -22,7 +22,7 @@ SHORT, LONG = (
         "--offline", "--persona", "calm", "--persona", "angry", "--limit", limit, "--turns", "3",
         "--judges", "turn", "--language", "ja",
     )
-    for limit in ("4", "14")
+    for limit in ("4", "9")
 )  # fmt: skip
 
 
