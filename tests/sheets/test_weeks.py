@@ -31,6 +31,9 @@ FEE, CANCEL, MOVING, PHONE, OPENING = (
 TAB = shown(TABS["review"], "ja")
 # Those of the question that every question here is made of.
 TAGS = rehearsed("ja").conversations[0].case.tags
+# What becomes of rows is decided in one place for both: where no more than that is tried, one is enough.
+IN_A_WORKBOOK = pytest.mark.parametrize("team", ["xlsx"], indirect=True)
+IN_A_GOOGLE_SHEET = pytest.mark.parametrize("team", ["Google"], indirect=True)
 
 
 class Said(NamedTuple):
@@ -194,6 +197,7 @@ def reviewed_into(path: Path, team: Team, results: Results) -> SavedTests | None
     return save_tests(results, review_findings(results, summary), taken.closed, path)
 
 
+@IN_A_WORKBOOK
 def test_a_test_whose_row_closed_itself_must_not_break(team: Team, tmp_path: Path) -> None:
     """The archive keeps the team's word; the next review marks the test, which is still one."""
     path = tmp_path / "tests.jsonl"
@@ -291,6 +295,7 @@ def test_words_stay_beside_their_question(weeks: tuple[Week, Week, Week]) -> Non
     assert (other["assignee"], "judge_is" in other) == ("佐藤", False)
 
 
+@IN_A_GOOGLE_SHEET
 def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> None:
     """With all words of the team, and the run since which it is there; after a run cut short by --limit."""
     first_week(team)
@@ -312,6 +317,7 @@ def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> No
     assert counted(third)["not_asked"] == ("0", "")
 
 
+@IN_A_WORKBOOK
 def test_what_was_not_asked_waits_also_where_nobody_wrote(team: Team) -> None:
     """It still needs review, also where no column says so any more; so does what people wrote beside."""
     report(team, FIRST, *WEEK_1)
@@ -324,6 +330,7 @@ def test_what_was_not_asked_waits_also_where_nobody_wrote(team: Team) -> None:
     assert outcomes == dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "not_asked")
 
 
+@IN_A_WORKBOOK
 def test_another_wrong_answer_takes_over_the_words_of_one_that_waits(team: Team) -> None:
     """It was not asked in the run between."""
     first_week(team)
@@ -347,6 +354,7 @@ def test_what_is_over_and_comes_back_has_its_words(weeks: tuple[Week, Week, Week
     assert outcome == {FEE: "back"} | dict.fromkeys((CANCEL, MOVING, PHONE, OPENING), "right")
 
 
+@IN_A_WORKBOOK
 def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
     """One that was not asked keeps what it had; no run counts twice, and none that was graded differently."""
     weeks = [week(FIRST, *WEEK_1), week(SECOND, *WEEK_2), week(THIRD, *WEEK_3)]
@@ -368,6 +376,7 @@ def test_every_question_shows_how_it_did_over_the_runs(team: Team) -> None:
     assert trends.rows[0].cell("question").text == FEE, "what fell most comes first"
 
 
+@IN_A_GOOGLE_SHEET
 def test_a_fix_that_is_no_longer_found_goes_to_the_archive(team: Team) -> None:
     """It keeps what the team wrote; as right once all that it rests on was asked again."""
     report(team, FIRST, *WEEK_1)
@@ -438,6 +447,7 @@ def test_nothing_that_people_did_is_lost(team: Team) -> None:
     assert "自分の控え" in [r.cells.get("question") for r in rows(third) if not r.key]
 
 
+@IN_A_WORKBOOK
 def test_what_is_disputed_says_so_until_it_is_taken_back(team: Team) -> None:
     """Its answer begins with another sign than those that need review; then it is there again."""
     first_week(team)
@@ -459,6 +469,7 @@ def test_what_is_disputed_says_so_until_it_is_taken_back(team: Team) -> None:
     assert cancel["answer"].startswith("▲")
 
 
+@IN_A_WORKBOOK
 def test_a_decision_is_kept_with_its_run(team: Team) -> None:
     """The next run asks for one of its own; the last one is in the archive."""
     report(team, FIRST, *WEEK_1)
@@ -474,6 +485,7 @@ def test_a_decision_is_kept_with_its_run(team: Team) -> None:
     assert kept["why"] == "重大な誤りなし"
 
 
+@IN_A_GOOGLE_SHEET
 def test_what_the_team_has_closed_does_not_stay_open(team: Team) -> None:
     """Though its question was not asked, and whichever of the two words it has."""
     report(team, FIRST, *WEEK_1)
@@ -488,6 +500,7 @@ def test_what_the_team_has_closed_does_not_stay_open(team: Team) -> None:
     assert (outcomes[PHONE], outcomes[FEE]) == ("team", "team")
 
 
+@IN_A_WORKBOOK
 def test_a_follow_up_that_nobody_made_is_not_answered_rightly(team: Team) -> None:
     """The conversation of the second week has one turn: what was wrong in the second turn stays open."""
     results = week(FIRST, *WEEK_1)
