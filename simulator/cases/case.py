@@ -65,8 +65,9 @@ def case_of(
         row = reader.row(path, row)
     others = _values(row) if values else {}
     can_ask = not asks and any(others.values())
-    row = _with_dialogue(path, row)
     columns = row.columns
+    if (with_dialogue := _with_dialogue(path, row, columns)) is not row:
+        row, columns = with_dialogue, with_dialogue.columns
     if "question" not in columns and not can_ask:
         _check_question(path, row, columns)
     if row.cells and {"answer", "recorded"}.isdisjoint(map(field_of, row.values)):
@@ -92,9 +93,11 @@ def case_of(
     return Case(**fields)
 
 
-def _with_dialogue(path: Path, row: Row) -> Row:
-    """The row with the columns of its dialogue in place of its turns; what it says of itself goes first."""
-    columns = row.columns
+def _with_dialogue(path: Path, row: Row, columns: dict[str, str]) -> Row:
+    """The row with the columns of its dialogue in place of its turns; what it says of itself goes first.
+
+    `columns` are those of the row, by field.
+    """
     if "turns" not in columns:
         return _with_question(row, columns.get("question", ""))
     turns = FileCell(columns["turns"], row.values[columns["turns"]], row.cells)

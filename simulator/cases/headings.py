@@ -162,8 +162,8 @@ def columns_by_field(values: Mapping[str, JsonValue], *, in_table: bool = False)
     for header, field in CASE_HEADINGS.in_order(tuple(values)):
         if not is_missing(field, values[header], in_table=in_table):
             columns.setdefault(field, header)
-    if not has_question(columns.values()):
-        columns.pop("question", None)
+    if "question" in columns and not _ask(tuple(columns.values())):
+        del columns["question"]
     return columns
 
 
@@ -208,6 +208,9 @@ def has_question(headers: Iterable[str]) -> bool:
         "text" in questions and any(field == "label" for field, _unused in fields)
     )
 
+
+# The rows of a file have the same columns.
+_ask = lru_cache(maxsize=256)(has_question)
 
 MIN_CHOICES, _MAX_CHOICES = 2, 26
 # What may precede the letter or number of a choice in the name of its column; a bare number is not a choice.

@@ -118,7 +118,8 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
         next(rows, None)
     head = [*islice(rows, MOST_TITLE_ROWS)]
     sheet = _sheet(head)
-    start = _start(path, sheet, fits)
+    top = _names_row(path, sheet, fits)
+    start = heading_row(sheet, top)
     for place, (line, cells) in enumerate(chain(head, rows)):
         if isinstance(cells, CutOff):
             raise cells
@@ -130,7 +131,7 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
         if not header:
             check_columns(path, line, len(cells))
             heading = line
-            if column_row(sheet, fits) is None and (reader := choice_rows()):
+            if top is None and (reader := choice_rows()):
                 header, constants = reader.unnamed(path, cells)
             if not header:
                 header = column_names(path, line, cells)
@@ -148,11 +149,11 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
         yield Row(line, values | constants, heading)
 
 
-def _start(path: Path, sheet: WorkbookSheet, fits: Fits) -> int:
+def _names_row(path: Path, sheet: WorkbookSheet, fits: Fits) -> int | None:
     """The index of the line with the column names, which are counted before very many are looked up."""
     if sheet.lines:
         check_columns(path, sheet.lines[0].number, len(sheet.lines[0].texts))
-    return heading_row(sheet, fits)
+    return column_row(sheet, fits)
 
 
 def _sheet(rows: Iterable[Cells]) -> WorkbookSheet:

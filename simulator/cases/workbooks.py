@@ -65,7 +65,7 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
     title = sheet.name if named else ""
     if not sheet.lines:
         return
-    head = sheet.lines[heading_row(sheet, fits)]
+    head = sheet.lines[heading_row(sheet, column_row(sheet, fits))]
     place = Row(head.number, {}, sheet=title)
     check_columns(path, place, max(head.texts, default=0))
     header = cells_of(head)
@@ -98,9 +98,8 @@ def _is_section(sheet: WorkbookSheet, head: WorksheetRow, line: WorksheetRow) ->
     return is_alone and (head.number, column) not in sheet.wide
 
 
-def heading_row(sheet: WorkbookSheet, fits: Fits) -> int:
-    """The index of the line with the column names; where none fits, of the first with several texts."""
-    top = column_row(sheet, fits)
+def heading_row(sheet: WorkbookSheet, top: int | None) -> int:
+    """The index of the line with the column names: `top`, or where none fits the first with several texts."""
     return _first_wide(sheet.lines) if top is None else top
 
 

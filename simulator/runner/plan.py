@@ -495,7 +495,9 @@ def _read(
         raise InputError(_("evaluate needs a data set: python run.py evaluate questions.jsonl"))
     if settings.columns:
         raise InputError(_("--columns is for your question file: name it with --cases."))
-    return dataset_of("demo", (case for path in BUNDLED for case in read_cases(path)), request)
+    language = settings.language or language_of(os.environ)
+    bundled = (path for path in BUNDLED if language in (path.stem, "all"))
+    return dataset_of("demo", (case for path in bundled for case in read_cases(path)), request)
 
 
 def _grades_rows(judge: Judge) -> bool:

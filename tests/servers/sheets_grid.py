@@ -128,7 +128,7 @@ class Grid:
 
     def get(self, row: int, column: int) -> Cell:
         """The cell, or the empty one."""
-        return self.cells.get(row, EMPTY).get(column, EMPTY)
+        return self.cells.get(row, {}).get(column, EMPTY)
 
     def put(self, row: int, column: int, cell: Cell) -> None:
         """Replace the cell; an empty one is forgotten."""

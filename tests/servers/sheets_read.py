@@ -81,10 +81,10 @@ def _rows(sheet: Sheet, box: Box) -> Iterator[Json]:
     """The rows; those of the same cells, as many are that people have still to fill, are one object."""
     made: dict[tuple[int, ...], Json] = {}
     for row in range(box.top, box.bottom):
-        cells = sheet.grid.cells.get(row, EMPTY)
+        cells = sheet.grid.cells.get(row, {})
         same = *cells, *map(id, cells.values())
         if same not in made:
-            last = max(filter(box.right.__gt__, cells), default=-1)
+            last = max((column for column in cells if column < box.right), default=-1)
             shown_cells = [cell_data(cells.get(column, EMPTY)) for column in range(box.left, last + 1)]
             made[same] = {"values": shown_cells} if shown_cells else {}
         yield made[same]
