@@ -17,6 +17,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import Context, copy_context
 from functools import partial
+from itertools import chain, islice
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -51,8 +52,8 @@ async def for_each(
     waiting = iter(enumerate(items))
 
     # All workers take from one iterator: whoever is free takes the next, and none needs to know how many.
-    async def worker() -> None:
-        for at, item in waiting:
+    async def worker(*first: tuple[int, Item]) -> None:
+        for at, item in chain(first, waiting):
             await asyncio.sleep(0)  # work that never waits would keep Ctrl-C waiting
             try:
                 results[at] = await work(item)
@@ -63,8 +64,8 @@ async def for_each(
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for _unused in range(at_once):
-                tasks.create_task(worker())
+            for first in islice(waiting, at_once):  # a limit may be far above what there is to do
+                tasks.create_task(worker(first))
     # A group would be shown as a tree of tracebacks; one of them says enough.
     except BaseExceptionGroup as group:
         raise first_error(group) from None

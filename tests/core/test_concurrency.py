@@ -138,6 +138,7 @@ async def test_work_side_by_side_comes_back_in_order() -> None:
     assert await for_each(range(5), work, 2) == [0, 10, 20, 30, 40]
     assert most == 2
     assert await for_each((), work, 2) == []
+    assert await for_each(range(3), work, 10**12) == [0, 10, 20]
 
 
 @pytest.mark.parametrize(("error", "arrives"), [(InputError, True), (ZeroDivisionError, False)])
