@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from simulator.storage.run_file import RunFile, read_run
 from simulator.storage.words import Edit, save_words
 from simulator.web.server import Pages
 from tests.paths import ROOT
-from tests.report.test_browser import CHROMIUM, watched
+from tests.report.test_browser import CHROMIUM, violations, watched
 from tests.reviewed_runs import summary_of
 from tests.sample_pages import better, full
 from tests.sample_runs import hostile, rehearsed
@@ -342,13 +341,10 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(
         tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
         press(tab, "n", "1")
         saved(tab)
-        tab.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
-        found = []
-        for key, part in (("", "document"), ("d", "'dialog[open]'"), ("?", "'dialog[open]'")):
-            if key:
-                press(tab, "Escape", key)
-            violations = tab.evaluate(f"axe.run({part}, {{ resultTypes: ['violations'] }})")["violations"]
-            found += [(each["id"], [node["target"] for node in each["nodes"][:3]]) for each in violations]
+        found = violations(tab)
+        for key in "d?":
+            press(tab, "Escape", key)
+            found += violations(tab, "dialog[open]")
         overflow = tab.evaluate("document.documentElement.scrollWidth")
 
     assert found == []
