@@ -367,11 +367,13 @@ class _WorkbookPainter:
             self._column(sheet, worksheet, number, column)
         heights = [self._row(sheet, worksheet, n, row) for n, row in enumerate(worksheet.rows, start=1)]
         _view(sheet, worksheet)
-        self._paper(sheet, worksheet, heights)
         if worksheet.name == "conversations" and 0 < len(worksheet.rows) <= _MOST_BLOCKS:
-            title = self._blocks(worksheet)
-            sheet.print_area(0, 1, 0, 1)
-            self._header(sheet, _("For paper: the worksheet “{name}”.", name=title))
+            self._header(sheet, _("For paper: the worksheet “{name}”.", name=self._blocks(worksheet)))
+            # A cell without anything: what is printed elsewhere is no page here.
+            beside = len(worksheet.columns) + 1
+            sheet.print_area(0, beside, 0, beside)
+        else:
+            self._paper(sheet, worksheet, heights)
 
     def _paper(self, sheet: Any, worksheet: Worksheet, heights: Sequence[float]) -> None:
         """Prints the columns that are read first, one page across: who fills in a row must see all of it.
@@ -391,6 +393,7 @@ class _WorkbookPainter:
                 break
             rows += 1
         sheet.print_area(0, 1, max(rows, 1), last)
+        sheet.repeat_rows(0)
         sheet.fit_to_pages(1, 0)
         if rows < len(worksheet.rows):
             every = len(worksheet.rows)
@@ -632,14 +635,13 @@ def _number_format(text: str) -> str:
 
 
 def _view(sheet: Any, worksheet: Worksheet) -> None:
-    """On paper landscape, the header on each page."""
+    """On paper landscape, its title on each page."""
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
     sheet.freeze_panes(1, FROZEN)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
     if any(column.owner == "team" for column in worksheet.columns):
         sheet.set_tab_color(HEADINGS["team"])
     _landscape(sheet)
-    sheet.repeat_rows(0)
     sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")
     sheet.set_footer("&C&P / &N")
 
