@@ -50,14 +50,13 @@ _VERDICTS: Mapping[str, tuple[Message, Tone]] = {
     "not_enough": (_("not enough data"), ""),
     "not_comparable": (_("other rubric"), ""),
 }
-# In a report that people act on, how it was worked out stands beside what came of it. Wilcoxon, 1945; Pratt,
-# 1959, for pairs without a difference.
+# In a report that people act on, what the figures mean stands beside them; docs/validation.md names the test.
 _METHOD = _(
-    "Of 100, every judge averaged by conversation (in the report judges are averaged by "
-    "answer, which differs a little). Conversations about the same question with the "
-    "same customer are paired; interval from a bootstrap by question, p from Wilcoxon's "
-    "signed-rank test (ties shared, zeros by Pratt's method), judge by judge: of twenty "
-    "judges one may seem to have changed by chance. {primary} decides about the score."
+    "Of 100, every judge averaged by conversation (in the report judges are averaged by answer, which differs"
+    " a little). Conversations about the same question with the same customer are paired. The interval says"
+    " where the difference may lie with other questions, and p how often chance alone brings such a one,"
+    " judge by judge: of twenty judges one may seem to have changed by chance. {primary} decides about the"
+    " score."
 )
 # So many conversations are shown: after a run, elsewhere as text, and on the page, which opens at once also
 # of two large runs and links to the whole of each. Each text is cut to so many characters.
@@ -414,7 +413,7 @@ def _differences(compared: RunComparison, titles: Titles) -> Section:
     """The difference by judge, and whether more questions need review than chance explains."""
     reds = compared.reds
     cases = _(
-        "Questions with more conversations to review {worse}, with fewer {better} (McNemar's test, p {p}).",
+        "Questions with more conversations to review {worse}, with fewer {better} (p {p}).",
         worse=reds.cases_worse,
         better=reds.cases_better,
         p=p_text(reds.p),

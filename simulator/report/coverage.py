@@ -9,6 +9,7 @@ from simulator.core.messages import Message, _, listed, ngettext, pgettext, sent
 from simulator.core.types import Results
 from simulator.report.tables import LISTED, anchor
 from simulator.results.articles import UnknownArticle
+from simulator.results.comparison import MUST_NOT_BREAK
 from simulator.results.coverage import Coverage, Retrieval
 from simulator.results.figures import rounded
 from simulator.results.rows import RunTurns
@@ -96,7 +97,10 @@ def _tables(coverage: Coverage, questions: Mapping[str, Cell]) -> Iterator[Table
         yield _folded("headings", title, (article, _("Heading"), came), headings)
     if coverage.tags:
         columns = _("Tag"), pgettext("of customers", "Questions"), _("Article never came")
-        tags = [(tag, *counts) for tag, counts in coverage.tags.items()]
+        tags = [
+            (_("must not break") if tag == MUST_NOT_BREAK else tag, *counts)
+            for tag, counts in coverage.tags.items()
+        ]
         yield _folded("tags", _("By tag of the question"), columns, tags)
     if coverage.absent:
         absent = [(questions[case],) for case in coverage.absent]

@@ -44,7 +44,7 @@ price,What is the price?,It costs 20 dollars.,fees/price,yes,money
 hours,What are your hours?,From 9 to 5.,desk/hours,yes,desk
 moon,Do you deliver to the moon?,,,no,desk
 gone,What is the price of a gone thing?,,fees/gone,yes,money
-again,Is that your best price?,It costs 20 dollars.,fees/price,yes,money
+again,Is that your best price?,It costs 20 dollars.,fees/price,yes,money|must-not-break
 """
 NAMED = "id,question,passages\n"
 
@@ -255,6 +255,8 @@ def test_a_run_says_what_of_the_articles_it_tested(command: Command) -> None:
     assert (shown["unknown"], shown["unanswerable"]) == ({"fees/gone": ["gone"]}, 1)
     assert shown["topics"] == {"fees": {"tested": 1, "articles": 2}, "desk": {"tested": 1, "articles": 1}}
     assert shown["tags"]["desk"] == {"questions": 2, "absent": 1}
+    assert "must-not-break" in shown["tags"]
+    assert ">must not break<" in page
     assert done.code == 0, json.dumps(done.json["reasons"])
     assert command("report", "latest", "--target", "coverage >= .9", "--max-major", "1").code == 1
 
