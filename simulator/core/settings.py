@@ -600,7 +600,8 @@ class Settings(BaseModel):
         """The value of a setting by its name, also of one that a plug-in has added."""
         if name in Settings.model_fields:
             return getattr(self, name)
-        return self.added.get(name, setting_fields()[name].get_default())
+        field = _field(name)
+        return self.added.get(name, field and field.get_default())
 
 
 class AddedSettings(BaseModel):
@@ -655,6 +656,11 @@ def setting_fields() -> dict[str, FieldInfo]:
     return fields | {name: field for model in added_settings() for name, field in model.model_fields.items()}
 
 
+def _field(name: str) -> FieldInfo | None:
+    models = (Settings, *added_settings())
+    return next((model.model_fields[name] for model in models if name in model.model_fields), None)
+
+
 def looks() -> dict[str, Looks]:
     """How help shows every setting, by its name; in the order of the groups."""
     every = {name: _looks_of(field) for name, field in Settings.model_fields.items() if name != "added"}
@@ -694,7 +700,9 @@ def foreign_settings(protocol: Protocol) -> frozenset[str]:
 
 def is_set(settings: Settings, name: str) -> bool:
     """Whether a setting is not at its default."""
-    field = setting_fields().get(name)
+    if name not in Settings.model_fields and name not in settings.added:
+        return False
+    field = _field(name)
     return field is not None and bool(settings.value(name) != field.get_default())
 
 
