@@ -657,7 +657,7 @@ def setting_fields() -> dict[str, FieldInfo]:
 
 
 def _field(name: str) -> FieldInfo | None:
-    models = (Settings, *added_settings())
+    models: tuple[type[BaseModel], ...] = (Settings, *added_settings())
     return next((model.model_fields[name] for model in models if name in model.model_fields), None)
 
 

@@ -121,6 +121,7 @@ def test_a_newer_word_of_the_cell_replaces_that_of_the_page(desk: Desk) -> None:
     assert (desk.said("comment"), desk.cell("comment")) == ("まだです", "まだです")
 
 
+@pytest.mark.parametrize("desk", [Desk], indirect=True)
 def test_what_both_said_of_other_fields_is_joined(desk: Desk) -> None:
     """A cell that was changed and a word that was said since are both there, and no line is said."""
     desk.say("伊藤", "comment", "", "資料どおり")
@@ -135,6 +136,7 @@ def test_what_both_said_of_other_fields_is_joined(desk: Desk) -> None:
     assert "“" not in said
 
 
+@pytest.mark.parametrize("desk", [SheetDesk], indirect=True)
 def test_the_newer_decision_counts_wherever_it_was_made(desk: Desk) -> None:
     """The page's takes the place of the cell's, and the other way round, each with a line."""
     desk.report()

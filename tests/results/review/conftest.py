@@ -28,6 +28,12 @@ def short_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
+def short_run_with_workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with its workbook."""
+    return runs_of((*SHORT, "--to", "xlsx"), tmp_path_factory)
+
+
+@pytest.fixture(scope="package")
 def long_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run with enough answers for people's grades to correct its score."""
     return runs_of(LONG, tmp_path_factory)

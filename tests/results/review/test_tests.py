@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from simulator import open_run
 from simulator.cases.cases import read_cases
 from simulator.core.messages import shown
@@ -20,9 +22,14 @@ TAB = shown(TABS["review"], "ja")
 TESTS = Path("tests.jsonl")
 
 
-def workbook(run: Any, key_part: str = "", **texts: str) -> tuple[str, str]:
-    """A workbook in which somebody fills in the first red row with that in its key, and the row's key."""
-    assert run("report", "latest", "--to", "xlsx").code == 0
+@pytest.fixture
+def finished(short_run_with_workbook: Path) -> Path:
+    """A run whose workbook the team fills in."""
+    return short_run_with_workbook
+
+
+def workbook(key_part: str = "", **texts: str) -> tuple[str, str]:
+    """The workbook, in which somebody fills in the first red row with that in its key; and the row's key."""
     path = newest_first([Path("runs", open_run().run.id)])[0]
     row = next(r for r in read(path)["review"] if r.key.endswith(RED) and key_part in r.key)
     with Person(path) as person:
@@ -38,7 +45,7 @@ def lines() -> list[dict[str, Any]]:
 
 def test_a_marked_answer_becomes_a_test_once_and_cases_reads_it_back(run: Any) -> None:
     """With the team's right answer; one line says so, and reading the review again adds nothing."""
-    path, _key = workbook(run, "-first-", make_test="する", correct_answer="4,800円です。")
+    path, _key = workbook("-first-", make_test="する", correct_answer="4,800円です。")
     first, again = (run("review", "latest", "--from", path) for _ in range(2))
 
     assert (first.code, first.err) == (0, "")
@@ -57,7 +64,7 @@ def test_a_marked_answer_becomes_a_test_once_and_cases_reads_it_back(run: Any) -
 
 def test_what_the_team_expects_on_the_page_is_in_the_test(run: Any) -> None:
     """Beside what the case expects, and in the column of the sheet; what people wrote in the line stays."""
-    path, key = workbook(run, "-first-", make_test="する")
+    path, key = workbook("-first-", make_test="する")
     file = Path("runs", open_run().run.id, "run.sqlite")
     reading = RunReview(file).reading
     place = next(iter(reading.turns[key]))
@@ -78,7 +85,7 @@ def test_what_the_team_expects_on_the_page_is_in_the_test(run: Any) -> None:
 
 def test_a_later_turn_is_asked_after_the_dialogue_so_far(run: Any) -> None:
     """Without a right answer of the team's the test has that of the case at this turn, which may be none."""
-    path, _key = workbook(run, LATER, make_test="○")
+    path, _key = workbook(LATER, make_test="○")
     assert run("review", "latest", "--from", path, "--json").json["tests"] == {
         "path": "tests.jsonl", "added": 1, "known": 0, "guarded": 0
     }  # fmt: skip
@@ -101,12 +108,13 @@ def test_a_later_turn_is_asked_after_the_dialogue_so_far(run: Any) -> None:
 
 def test_a_fixed_one_must_not_break_and_a_later_right_answer_is_taken_over(run: Any) -> None:
     """What people wrote into the line meanwhile stays as it is."""
-    path, _key = workbook(run, "-first-", make_test="する")
+    path, _key = workbook("-first-", make_test="する")
     run("review", "latest", "--from", path)
     line = lines()[0] | {"goal": "解約したい", "tags": ["解約"]}
     own = '{"question":  "自分の質問"}'
     TESTS.write_text(f"{own}\n{json.dumps(line)}\n", encoding="utf-8")
-    path, _key = workbook(run, "-first-", make_test="する", correct_answer="5,500円です。", status="反映済み")
+    assert run("report", "latest", "--to", "xlsx").code == 0
+    path, _key = workbook("-first-", make_test="する", correct_answer="5,500円です。", status="反映済み")
     done = run("review", "latest", "--from", path, "--json").json
 
     assert (done["tests"]["added"], done["tests"]["known"], done["tests"]["guarded"]) == (0, 1, 1)
@@ -147,8 +155,8 @@ def test_what_is_written_is_masked_whatever_redact_says(command: Any) -> None:
     }  # fmt: skip
     Path("logs.jsonl").write_text(json.dumps(logged), encoding="utf-8")
     assert command("--offline", "--cases", "logs.jsonl", "--adapter", "recorded", "--persona", "calm",
-                   "--turns", "1", "--language", "ja").code in (0, 1, 2)  # fmt: skip
-    path, _key = workbook(command, make_test="はい", correct_answer="佐藤花子さんが090-1234-5678に掛けます。")
+                   "--turns", "1", "--language", "ja", "--to", "xlsx").code in (0, 1, 2)  # fmt: skip
+    path, _key = workbook(make_test="はい", correct_answer="佐藤花子さんが090-1234-5678に掛けます。")
     assert command("review", "latest", "--from", path).code == 0
     text = TESTS.read_text(encoding="utf-8")
 
@@ -161,7 +169,7 @@ def test_what_is_written_is_masked_whatever_redact_says(command: Any) -> None:
 
 def test_a_file_that_is_no_file_of_tests_stays_as_it_is(run: Any) -> None:
     """One line, exit code 2."""
-    path, _key = workbook(run, make_test="する")
+    path, _key = workbook(make_test="する")
     for name, content, said in (
         (
             "tests.jsonl",
@@ -178,7 +186,7 @@ def test_a_file_that_is_no_file_of_tests_stays_as_it_is(run: Any) -> None:
 
 def test_a_word_that_is_no_choice_is_named(run: Any) -> None:
     """Nothing becomes a test by mistake, and no file is made."""
-    path, _key = workbook(run, make_test="いつか")
+    path, _key = workbook(make_test="いつか")
     done = run("review", "latest", "--from", path)
     assert done.code == 0
     assert "column Make it a test: 'いつか' is none of the choices (Yes, No); skipped." in done.err
