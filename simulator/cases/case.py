@@ -15,12 +15,14 @@ from simulator.cases.formats import choice_rows
 from simulator.cases.headings import (
     COLUMNS,
     MESSAGE_HEADINGS,
+    OF_LABELLED,
     columns_option,
     field_of,
     has_choices,
     has_question,
     is_empty,
     is_missing,
+    normalised,
     takes_columns,
 )
 from simulator.cases.logs.values import asked_in
@@ -38,6 +40,8 @@ _OF_MESSAGES = ("id", "role", "text", "user", "agent")
 _LISTED = 6
 # A name of a column that is a question itself, in a table without names.
 _ASKS = re.compile(r"[?？。]\s*$")
+# A name of a column of ids, which are no questions.
+_IS_ID = re.compile(r"(?:^|_| )(?:id|idx|index)$", re.IGNORECASE)
 # The fields that a row prepared for later questions may have; with any other one its question was forgotten.
 _OF_PREPARED_ROWS = frozenset({"id", "language", "tags", "answerable", "handover", "error"})
 
@@ -175,7 +179,7 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
         what = _("column {questions} is empty; every row needs a question.", questions=quote(questions[0]))
         return RowFault(path, row, what)
     columns = list(row.values)
-    every = [name for name in COLUMNS["question"] if name != "text"]
+    every = [name for name in COLUMNS["question"] if name not in OF_LABELLED]
     what = _(
         "no question column. Found: {columns}. Rename one of them to one of: {names}.",
         columns=tuple(map(quote, columns[:20])),
@@ -187,7 +191,8 @@ def _no_question(path: Path, row: Row, questions: Sequence[str]) -> CaseFileErro
 
 def _advice(row: Row) -> Iterator[Message]:
     """What else may be wrong with a file without a column of questions."""
-    texts = [name for name, value in row.values.items() if isinstance(value, str) and not field_of(name)]
+    others = (name for name in row.values if not field_of(name) or normalised(name) in OF_LABELLED)
+    texts = [name for name in others if isinstance(row.values[name], str) and not _IS_ID.search(name)]
     if row.cells and (len(row.values) == 1 or any(map(_ASKS.search, row.values))):
         yield _("The first row has to name the columns; in a CSV, put commas between them.")
     elif not row.cells and not texts:  # a list or an object is no question

@@ -160,7 +160,8 @@ class ColumnUse(NamedTuple):
     `has_references` says whether a column holds right answers: a file with answers and without references,
     whose bot is not named, is asked about rather than graded against itself. `meant` offers the name of a
     column that grades hang on, and that none has, for an unused one that is written much like it; `sorted_by`
-    likewise that of tags.
+    likewise that of tags. `lacks_right_choice` says that there are choices, of which no column says which is
+    right.
     """
 
     unused: tuple[str, ...] = ()
@@ -168,6 +169,7 @@ class ColumnUse(NamedTuple):
     has_references: bool = False
     meant: Message | None = None
     sorted_by: Message | None = None
+    lacks_right_choice: bool = False
 
     @classmethod
     def of(cls, headers: Iterable[str]) -> Self:
@@ -189,6 +191,7 @@ class ColumnUse(NamedTuple):
             "references" in fields.values(),
             meant(*_GRADED_BY),
             meant("tags"),
+            is_key and {"label", "references", "answer"}.isdisjoint(fields.values()),
         )
 
 

@@ -26,6 +26,7 @@ from simulator.cases.headings import NAMES, by_word, is_empty, normalised
 from simulator.cases.row import Row, RowFault
 from simulator.core.messages import _, quote
 from simulator.core.types import Answer, ChatMessage, Facts, Failure, Handover, Language
+from simulator.text.choices import without_letters
 
 T = TypeVar("T")
 
@@ -49,6 +50,10 @@ _TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切�
 # Keys that hold a text of a message, likeliest first, and lists within each other that hold none any more.
 _TEXTS = ("text", "content", "value", "input_text", "output_text", "message", "parts")
 _DEEPEST = 12
+# Keys that hold the letter of a choice.
+_MARKS = ("key", "label", "letter", "id")
+# Behind the working of GSM8K's answers stands the answer.
+_WORKED_OUT = re.compile(r".*\n#### ?(\S[^\n]*)\s*", re.DOTALL)
 # An array of texts as NumPy shows it; to Python they would be one text.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ARRAY = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*)+\]", re.DOTALL)
@@ -164,11 +169,26 @@ def expect(cell: FileCell) -> tuple[str, ...]:
 def choices(cell: FileCell) -> tuple[str, ...]:
     """The choices in their order; a JSON list may hold empty and repeated ones.
 
-    Some data sets of Hugging Face have {"text": ["red", "blue"], "label": ["A", "B"]}.
+    Some data sets of Hugging Face have {"text": ["red", "blue"], "label": ["A", "B"]}, others
+    {"A": "red", "B": "blue"} or [{"key": "A", "value": "red"}, ...]. Letters before the choices are left out.
     """
     items = _json(cell)
-    items = items.get("text") if isinstance(items, dict) else items
-    return tuple(map(_plain, items)) if isinstance(items, list) else _items(cell)
+    if isinstance(items, dict):
+        items = items.get("text") or [*items.values()]
+    if not isinstance(items, list):
+        return without_letters(_items(cell))
+    return without_letters([text_of(item) if isinstance(item, dict) else _plain(item) for item in items])
+
+
+def choice_marks(value: JsonValue) -> list[str]:
+    """The letters or numbers that an object, or objects, give their choices; none of a list of texts."""
+    items = decoded(value)
+    if isinstance(items, dict):
+        marks = items["label"] if isinstance(items.get("label"), list) else [*items]
+    else:
+        objects = items if isinstance(items, list) and all(isinstance(item, dict) for item in items) else []
+        marks = [item.get(next(filter(item.__contains__, _MARKS), "")) for item in objects]
+    return [normalised(str(mark)) for mark in marks if mark is not None]
 
 
 def error(cell: FileCell) -> Failure | None:
@@ -207,9 +227,11 @@ def references(cell: FileCell) -> tuple[tuple[str, ...], ...]:
     """The acceptable answers: a flat list has those of turn 1, a list of lists has one list per turn.
 
     An object is an answer in JSON, as is a list within the list of a turn. A turn without any is an empty
-    tuple.
+    tuple. Of a worked solution that ends in "#### 72", that is the answer.
     """
     value = _json(cell)
+    if isinstance(value, str) and (final := _WORKED_OUT.fullmatch(value)):
+        return ((final[1].strip(),),)
     if isinstance(value, dict):
         # An answer in JSON stays as it is written, whatever bars are in it.
         value = _answers_in(value) or [cell.value if isinstance(cell.value, str) else value]
@@ -227,8 +249,11 @@ def references(cell: FileCell) -> tuple[tuple[str, ...], ...]:
 def _answers_in(value: JsonValue) -> list[JsonValue]:
     """The answers in an object that has nothing else in it; none of one that is an answer itself.
 
-    {"answer": "5 yen"} and, as in SQuAD, {"text": ["5 yen", "¥5"], "answer_start": [0, 9]}.
+    {"answer": "5 yen"}, as in SQuAD {"text": ["5 yen", "¥5"], "answer_start": [0, 9]}, and as in TriviaQA
+    {"value": "5 yen", "aliases": ["¥5"]}.
     """
+    if isinstance(value, dict) and isinstance(aliases := value.get("aliases"), list) and "value" in value:
+        return [value["value"], *aliases]
     names = [*value.keys() - {"answer_start"}] if isinstance(value, dict) else []
     held = value[names[0]] if isinstance(value, dict) and len(names) == 1 and names[0] in _ANSWERED else None
     # SQuAD has an empty list where the text does not say.

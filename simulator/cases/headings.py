@@ -200,18 +200,20 @@ def is_empty(value: JsonValue) -> bool:
 def has_question(headers: Iterable[str]) -> bool:
     """Whether a column holds questions.
 
-    A knowledge base has a `text` column too, so `text` counts only beside a label.
+    A knowledge base has a `text` column too, so `text` counts only beside a label, and so does `sentence`.
     """
     fields = [(field_of(header), normalised(header)) for header in headers]
     questions = {name for field, name in fields if field in {"question", "turns"}}
-    return bool(questions - {"text"}) or (
-        "text" in questions and any(field == "label" for field, _unused in fields)
+    return bool(questions - OF_LABELLED) or (
+        bool(questions) and any(field == "label" for field, _unused in fields)
     )
 
 
 # The rows of a file have the same columns.
 _ask = lru_cache(maxsize=256)(has_question)
 
+# Names of a column of questions that have labels.
+OF_LABELLED = frozenset({"text", "sentence"})
 MIN_CHOICES, _MAX_CHOICES = 2, 26
 # What may precede the letter or number of a choice in the name of its column; a bare number is not a choice.
 CHOICE_PREFIXES = ("choice", "option", "opt", "選択肢", "肢", "")

@@ -162,8 +162,9 @@ class PlannedRun(NamedTuple):
         """Lines on columns without effect, the sample, judges chosen, who asks what, and skipped rows."""
         if self.ignored_columns:
             yield self.ignored_columns
-        is_asked = self.settings.protocol == "dialogue" and self.settings.adapter != "recorded"
-        if self.columns.answers and is_asked:
+        in_rows = self.settings.protocol == "single_turn"
+        is_asked = self.settings.adapter != "recorded"
+        if self.columns.answers and is_asked and not (in_rows and self.columns.has_references):
             # A column of answers beside the questions often holds the right ones, named like a bot's own.
             yield _(
                 "{cases}: the column {column} is read as earlier answers of a bot, and ignored. If "
@@ -171,6 +172,8 @@ class PlannedRun(NamedTuple):
                 cases=self.settings.cases,
                 column=self.columns.answers[0],
             )
+        if in_rows:
+            yield from self._of_labels()
         yield from filter(None, (self.sample_message, self.unfit_message))
         if self.judges_chosen_for:
             names = ", ".join(self.settings.judges)
@@ -190,6 +193,19 @@ class PlannedRun(NamedTuple):
             yield from (_("  {row}", row=row.message) for row in self.skipped.listed[:_LISTED])
             if count > _LISTED:
                 yield _("  and {n} more; the report lists them.", n=count - _LISTED)
+
+    def _of_labels(self) -> Iterator[Message]:
+        """Lines on choices of which none is right, and on choices and labels that nobody shows the bot."""
+        cases, judges, adapter = self.settings.cases, self.settings.judges, self.settings.adapter
+        if self.columns.lacks_right_choice:
+            msg = _("{cases}: no column says which choice is right. If one does: --columns label=COLUMN")
+            yield msg.format(cases=cases)
+        if adapter == "recorded" or self.settings.prompt is not None:
+            return
+        if "choice" in judges:
+            yield _("{cases}: the bot is sent no choices. To show them: --prompt choose", cases=cases)
+        if "label" in judges and adapter == "openai_chat":
+            yield _("{cases}: the bot is sent no labels. To name them: --prompt labels", cases=cases)
 
 
 def _ignored(cases: str | None, columns: ColumnUse) -> Message:

@@ -184,10 +184,15 @@ def test_what_a_cell_means(tmp_path: Path, column: str, cell: str, fields: dict[
         ([["a"], "b", None], (("a",), ("b",), ())),
         ({"a": "い|ろ", "b": [1]}, (('{"a": "い|ろ", "b": [1]}',),)),
         ([[{"a": 1}, [1, 2]], []], (('{"a": 1}', "[1, 2]"), ())),
+        ("48 / 2 = 24.\n#### 72", (("72",),)),
+        ({"value": "Sunset Boulevard", "aliases": ["Sunset Blvd"]}, (("Sunset Boulevard", "Sunset Blvd"),)),
     ],
 )
 def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[str, ...], ...]) -> None:
-    """A text or an object is one answer, a list several for turn 1, a list of lists one list per turn."""
+    """A text or an object is one answer, a list several for turn 1, a list of lists one list per turn.
+
+    Public data sets end their working with the answer, or list other names beside it.
+    """
     assert one(tmp_path, question="q", reference=value).references == references
 
 

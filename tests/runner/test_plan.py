@@ -103,6 +103,30 @@ def test_rows_that_cannot_be_used_are_counted_and_the_first_are_named(tmp_path: 
         assert len([line for line in said if line.startswith("  ")]) == wrong
 
 
+@pytest.mark.parametrize(
+    ("row", "adapter", "line"),
+    [
+        ('"answer": "5 yen"', "bot.py:answer", "--columns references=answer"),
+        ('"answer": "5 yen", "reference": "5 yen"', "bot.py:answer", ""),
+        ('"choices": ["4", "5"], "key": 1', "bot.py:answer", "no column says which choice is right"),
+        ('"choices": ["4", "5"], "label": 1', "bot.py:answer", "the bot is sent no choices"),
+        ('"choices": ["4", "5"], "label": 1, "answer": "B"', "recorded", ""),
+        ('"label": "fee"}\n{"question": "?", "label": "x"', "bot.py:answer", ""),
+        ('"label": "fee"}\n{"question": "?", "label": "x"', "openai_chat", "the bot is sent no labels"),
+    ],
+)
+def test_what_the_bot_is_not_shown_and_what_is_not_compared_is_said(
+    tmp_path: Path, row: str, adapter: str, line: str
+) -> None:
+    """Silently the grades of such a run would say nothing of the bot."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"question": "How much?", {row}}}', encoding="utf-8")
+    rows = Settings(cases=str(path), adapter=adapter, protocol="single_turn")
+    said = [str(message) for message in read_plan(rows).messages()]
+
+    assert [line in text for text in said if "--columns" in text or "--prompt" in text] == [True] * bool(line)
+
+
 def test_a_bot_of_ones_own_without_questions_is_asked_those_of_the_demo_and_it_is_said(
     tmp_path: Path,
 ) -> None:

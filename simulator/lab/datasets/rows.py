@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.cases.fields import FileCell, answer, choices, decoded, read_cell, references, text
+from simulator.cases.fields import FileCell, answer, choice_marks, choices, read_cell, references, text
 from simulator.cases.formats import ChoiceRows
 from simulator.cases.headings import (
     CHOICE_PREFIXES,
@@ -22,7 +22,7 @@ from simulator.cases.headings import (
 )
 from simulator.cases.row import Row, RowFault
 from simulator.core.messages import _, quote
-from simulator.text.choices import LETTERS, letters, place_of, place_of_text
+from simulator.text.choices import LETTERS, letters, place_of, place_of_text, without_letters
 
 # A table without column names may have at most this many choices.
 _MAX_UNNAMED = 10
@@ -79,6 +79,7 @@ def _collected(path: Path, row: Row) -> Row:
                 last=LETTERS[len(texts) - 1],
             )
             raise RowFault(path, row, what)
+    texts = [*without_letters(texts)]
     others = {key: value for key, value in row.values.items() if key not in (*columns, right)}
     label: dict[str, JsonValue] = {} if place is None else {"label": texts[place]}
     return row._replace(values={**others, "choices": list(texts), **label})
@@ -139,21 +140,22 @@ def _labelled(path: Path, row: Row) -> Row:
     options = read_cell(path, row, cells["choices"], choices) if "choices" in cells else ()
     if not options:
         return row
+    names = choice_marks(cells["choices"].value)
     if any(field_of(header) == "label" for header in row.values):
-        if "label" in cells and type(number := cells["label"].value) is int and str(number) not in options:
-            place = _right_choice(path, row, cells["label"], options)
-            return row._replace(values={**row.values, columns["label"]: options[place or 0]})
+        value = cells["label"].value if "label" in cells else None
+        if (type(value) is int or (names and isinstance(value, str))) and str(value) not in options:
+            place = _right_choice(path, row, cells["label"], options, () if type(value) is int else names)
+            if place is not None:
+                return row._replace(values=row.values | {columns["label"]: options[place]})
         return row
-    place = _right_choice(path, row, cells["answer"], options) if "answer" in cells else None
+    place = _right_choice(path, row, cells["answer"], options, names) if "answer" in cells else None
     if place is not None:
         others = {name: value for name, value in row.values.items() if name != columns["answer"]}
         return row._replace(values={**others, "label": options[place]})
     right = read_cell(path, row, cells["references"], references) if "references" in cells else ()
     if right and len(right[0]) == 1:
-        marks = decoded(cells["choices"].value)
-        names = map(normalised, map(str, marks.get("label", ()))) if isinstance(marks, dict) else ()
         cell = cells["references"]._replace(value=right[0][0])
-        place = _right_choice(path, row, cell, options, [*names])
+        place = _right_choice(path, row, cell, options, names)
         if place is not None:
             text = options[place]
             return row._replace(values={**row.values, "label": text, columns["references"]: [text]})

@@ -21,6 +21,7 @@ LAYOUTS = {
     "kana alone": "設問,ア,イ,ウ,エ,解答,科目\nq?,red,blue,sea,tan,ウ,hues\n",
     "numbered from 0": "question,choice0,choice1,choice2,choice3,label,subject\nq?,red,blue,sea,tan,2,hues\n",
     "by its text": "Question,Opt A,Opt B,Opt C,Opt D,Answer,Topic\nq?,red,blue,sea,tan,Sea,hues\n",
+    "with their letters": "Question,A,B,C,D,Answer,Subject\nq?,A. red,B. blue,C. sea,D. tan,C. sea,hues\n",
     "a list in a cell": "question,choices,answer,subject\nq?,red|blue|sea|tan,C,hues\n",
 }
 
@@ -67,6 +68,15 @@ def test_the_original_files_have_no_column_names(tmp_path: Path) -> None:
         ({"choices": ["B", "A", "O"], "answer": "B"}, "B"),  # in a list the text goes first
         ({"A": "B", "B": "A", "C": "O", "Answer": "B"}, "A"),  # under letters the letter does
         ({"A": "x", "B": "y", "answer": 1}, "y"),
+        ({"options": {"A": "x", "B": "y"}, "answer": "B"}, "y"),
+        ({"options": {"A": "x", "B": "y"}, "answer_idx": "B"}, "y"),
+        ({"options": {"1": "x", "2": "y"}, "answer": "1"}, "x"),
+        ({"options": [{"key": "A", "value": "x"}, {"key": "B", "value": "y"}], "label": "B"}, "y"),
+        ({"options": [{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "answerKey": "2"}, "y"),
+        ({"options": ["A)21", "B)22", "C)23"], "correct_option": "C"}, "C"),
+        ({"options": ["A. x", "B. y"], "answer": "B. y"}, "y"),
+        ({"endings": ["x", "y"], "label": "1"}, "1"),
+        ({"choices": ["x", "y"], "answer_index": 1}, "y"),
         ({"choices": ["x", "y"], "label": "A", "answer": "What a bot said."}, "A"),
     ],
 )
@@ -75,7 +85,16 @@ def test_json_rows(tmp_path: Path, columns: dict[str, Any], label: str) -> None:
     case = one(tmp_path, question="q?", **columns)
 
     assert case.label == label
-    assert case.answer == ("What a bot said." if case.label == "A" and "label" in columns else None)
+    assert case.answer == (columns["answer"] if case.label == "A" and "label" in columns else None)
+
+
+def test_choices_lose_the_letters_that_all_of_them_have(tmp_path: Path) -> None:
+    """The prompt writes its own; where one has none, they are part of the choices."""
+    lettered = one(tmp_path, question="q?", options=["(A) 21", "(B) 22.5", "(C) 23"], answer="(B) 22.5")
+    mixed = one(tmp_path, question="q?", options=["A. Smith", "Jones"], answer="A. Smith")
+
+    assert (lettered.choices, right_letter(lettered)) == (("21", "22.5", "23"), "B")
+    assert (mixed.choices, right_letter(mixed)) == (("A. Smith", "Jones"), "A")
 
 
 def test_what_a_bot_said_is_kept_beside_the_right_letter(tmp_path: Path) -> None:
