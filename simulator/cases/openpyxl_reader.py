@@ -37,7 +37,7 @@ from simulator.core.messages import _, encodable, quote
 _EPOCH = datetime(1899, 12, 30)
 # How a workbook writes a control character: _x000D_.
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
-_STRING_TAG = f"{{{SHEET_MAIN_NS}}}si"
+_STRING_TAG, _TEXT_TAG = f"{{{SHEET_MAIN_NS}}}si", f"{{{SHEET_MAIN_NS}}}t"
 
 
 def open_package(package: io.BytesIO) -> Any:
@@ -203,7 +203,7 @@ class _Reader(ExcelReader):  # type: ignore[misc]
         with self.archive.open(part.PartName[1:]) as source:
             for _event, node in iterparse(source):
                 if node.tag == _STRING_TAG:
-                    self.shared_strings.append(_unstruck(Text.from_tree(node)))
+                    self.shared_strings.append(_unstruck(node))
                     node.clear()
 
     def read_chartsheet(self, sheet: Any, _rel: Any) -> None:
@@ -218,8 +218,11 @@ def _inside(sheet: Any, name: str) -> list[Any]:
     return [*(sheet.find(f"{{{SHEET_MAIN_NS}}}{name}") or ())]
 
 
-def _unstruck(text: Text) -> str:
+def _unstruck(node: Any) -> str:
     """The text of a cell without the runs that are struck out."""
+    if len(node) == 1 and node[0].tag == _TEXT_TAG:  # as nearly all are, and openpyxl takes its time
+        return node[0].text or ""
+    text = Text.from_tree(node)
     if not text.r:
         return str(text.content)
     runs = (run.t for run in text.r if run.t is not None and not (run.rPr is not None and run.rPr.strike))
@@ -228,9 +231,11 @@ def _unstruck(text: Text) -> str:
 
 class _Parser(WorkSheetParser):  # type: ignore[misc]
     def parse_cell(self, element: Any) -> dict[str, Any]:
+        if (inline := element.find(INLINE_STRING)) is not None:
+            element.remove(inline)
         cell: dict[str, Any] = super().parse_cell(element)
-        if (inline := element.find(INLINE_STRING)) is not None and cell["value"] is not None:
-            cell["value"] = _unstruck(Text.from_tree(inline))
+        if inline is not None and (cell["value"] is not None or cell["data_type"] == "inlineStr"):
+            cell["value"] = _unstruck(inline)
         # A formula without a stored result: written by a program, never opened in Excel.
         if cell["value"] is None and element.find(FORMULA_TAG) is not None and element.get("t") != "str":
             cell["data_type"] = "uncalculated"
