@@ -1,15 +1,17 @@
-"""What rooms of the lab and packages of third parties add, tried as users meet it: by `python run.py`."""
+"""What rooms of the lab and packages of third parties add, tried as users meet it: by lines that they type."""
 
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from simulator import open_run, plugins
+from tests.commands import Done
 from tests.paths import ROOT
 
 # The package of the documentation: a command, a judge, a section of every report.
@@ -31,63 +33,58 @@ def packages(tmp_path: Path) -> Path:
     return folder
 
 
-# Types several lines, one after the other, in one process; what each says on stdout ends with a mark.
+# Types several lines, one after the other, in one process; a mark ends what each says, and the codes come last.
 TYPED = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from simulator.cli.app import main
+codes = []
 for line in json.loads(sys.argv[2]):
-    main(line)
-    print("\x1e", end="")
+    codes.append(main(line))
+    print("\x1e", end="", flush=True)
+    print("\x1e", end="", file=sys.stderr)
+print(json.dumps(codes))
 """
 
 
-def typed(folder: Path, *lines: str) -> list[str]:
-    """What each of these lines says, with the packages of this folder installed."""
-    words = json.dumps([line.split() for line in lines])
-    return _ran(folder, "-c", TYPED, str(ROOT), words).stdout.split("\x1e")
-
-
-def program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`python run.py`, with the packages of this folder installed."""
-    return _ran(folder, str(ROOT / "run.py"), *arguments)
-
-
-def _ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
+def typed(folder: Path, *lines: Sequence[str]) -> list[Done]:
+    """What came of each of these lines, with the packages of this folder installed."""
+    ended = subprocess.run(
+        [sys.executable, "-c", TYPED, str(ROOT), json.dumps(lines)],
         cwd=folder.parent,
         env={**os.environ, "PYTHONPATH": str(folder), "LANG": "C.UTF-8"},
         capture_output=True,
         text=True,
-        check=False,
+        check=True,
     )
+    *said, codes = ended.stdout.split("\x1e")
+    return [
+        Done(*each) for each in zip(json.loads(codes), said, ended.stderr.split("\x1e")[:-1], strict=True)
+    ]
 
 
-RUN = ("--persona", "angry", "--offline", "--limit", "1", "--language", "en", "--judges", "turn,greets")
+RUN = ("--persona", "angry", "--offline", "--limit", "1", "--language", "en")
 
 
-def test_a_package_adds_a_command(packages: Path) -> None:
-    """Its word runs it, its docstring is its help, and the list of commands has it."""
-    greeting, page, first, *_ = typed(packages, "greetings --name Ann", "greetings --help", "--help")
+def test_a_package_adds_a_command_a_judge_a_section_and_a_figure(packages: Path) -> None:
+    """All are in the help and the lists, and in the run's report and --json; the gate goes by the figure."""
+    lines = ("greetings --name Ann", "greetings --help", "--help", "list", "doctor --offline")
+    run = (*RUN, "--judges", "turn,greets", "--target", "greeted >= 0.9", "--json")
+    done, greeting, page, first, listed, doctor = typed(packages, run, *(line.split() for line in lines))
 
-    assert greeting == "Hello, Ann.\n"
-    assert "Say hello to somebody." in page
-    assert "greetings" in first
-
-
-def test_a_package_adds_a_judge_and_a_section(packages: Path) -> None:
-    """Both stand in the run's report and in --json; `list` and `doctor` name them."""
-    done = program(packages, *RUN, "--json")
-    shown = json.loads(done.stdout)
-
+    assert greeting.out == "Hello, Ann.\n"
+    assert "Say hello to somebody." in page.out
+    assert "greetings" in first.out
+    shown = done.json
     assert shown["judges"]["greets"]["mean"] == 0
     assert shown["desk"] == {"turns": shown["turns"]}
-    page = Path(shown["store"]).with_name("report.html").read_text(encoding="utf-8")
-    assert "turns at the desk" in page
-    listed, doctor, *_ = typed(packages, "list", "doctor --offline")
-    assert "Whether an answer begins with a greeting." in listed
-    assert "plug-in            desk" in doctor
+    html = (packages.parent / shown["store"]).with_name("report.html").read_text(encoding="utf-8")
+    assert "turns at the desk" in html
+    condition, _major = shown["conditions"]
+    assert done.code == 1
+    assert (condition["condition"], condition["value"], condition["cases"]) == ("greeted >= 0.9", 0, 1)
+    assert "Whether an answer begins with a greeting." in listed.out
+    assert "plug-in            desk" in doctor.out
 
 
 SETTINGS = """
@@ -110,27 +107,17 @@ PLUGIN = Plugin(name="desk", settings=DeskSettings, check=check)
 def test_a_package_brings_settings(packages: Path) -> None:
     """Of the file, in the help, kept with the run; an unknown one is still refused."""
     (packages / "desk_plugin.py").write_text(SETTINGS, encoding="utf-8")
-    options = RUN[: RUN.index("--judges")]
+    (packages.parent / "rehearsal.toml").write_text('hours = "7-22"\n', encoding="utf-8")
+    (packages.parent / "wrong.toml").write_text('hour = "7-22"\n', encoding="utf-8")
+    done, page, refused = typed(
+        packages, (*RUN, "--json"), ("simulate", "--help-all"), (*RUN, "-c", "wrong.toml")
+    )
 
-    file = packages.parent / "rehearsal.toml"
-    file.write_text('hours = "7-22"\n', encoding="utf-8")
-    done = program(packages, *options, "--json")
-    assert "open 7-22" in done.stderr
-    assert open_run(json.loads(done.stdout)["store"]).run.settings["hours"] == "7-22"
-    shown = program(packages, "simulate", "--help-all").stdout
-    assert "--hours FROM-TO" in shown
-    assert "When the desk is open. [default: 9-17]" in " ".join(shown.split())
-    file.write_text('hour = "7-22"\n', encoding="utf-8")
-    assert "Did you mean hours?" in program(packages, *options).stderr
-
-
-def test_a_package_adds_a_figure_that_a_target_names(packages: Path) -> None:
-    """The gate goes by it, question by question, as by a judge's grades."""
-    done = program(packages, *RUN[:-2], "--target", "greeted >= 0.9", "--json")
-    condition, _major = json.loads(done.stdout)["conditions"]
-
-    assert done.returncode == 1
-    assert (condition["condition"], condition["value"], condition["cases"]) == ("greeted >= 0.9", 0, 1)
+    assert "open 7-22" in done.err
+    assert open_run(done.json["store"]).run.settings["hours"] == "7-22"
+    assert "--hours FROM-TO" in page.out
+    assert "When the desk is open. [default: 9-17]" in " ".join(page.out.split())
+    assert "Did you mean hours?" in refused.err
 
 
 DESTINATION = """
@@ -151,11 +138,12 @@ PLUGIN = Plugin(name="desk", destinations={"desk": Destination(send, check)})
 def test_a_package_adds_a_destination(packages: Path) -> None:
     """A name of --to, and addresses that begin with it; what will not work is said before the run."""
     (packages / "desk_plugin.py").write_text(DESTINATION, encoding="utf-8")
+    there, away = typed(
+        packages, (*RUN, "--turns", "1", "--to", "desk,desk://second"), (*RUN, "--to", "desk://away")
+    )
 
-    done = program(packages, *RUN[:-2], "--turns", "1", "--to", "desk,desk://second")
-    assert "desk has 1 turn(s)\ndesk://second has 1 turn(s)\n" in done.stderr
-    done = program(packages, *RUN[:-2], "--to", "desk://away")
-    assert (done.returncode, done.stderr) == (2, "error: The desk is away.\n")
+    assert "desk has 1 turn(s)\ndesk://second has 1 turn(s)\n" in there.err
+    assert (away.code, away.err) == (2, "error: The desk is away.\n")
     assert len(list((packages.parent / "runs").iterdir())) == 1
 
 
@@ -176,10 +164,10 @@ def test_broken_packages_are_a_line_each_and_stop_nothing(packages: Path) -> Non
     for name, (code, _why) in broken.items():
         (packages / f"{name}.py").write_text(code, encoding="utf-8")
 
-    done = program(packages, *RUN[:-2], "--json")
+    [done] = typed(packages, (*RUN, "--json"))
 
     for name, (_code, why) in broken.items():
         line = f"Plug-in {name} ({name}:PLUGIN) is left out: {why}. Fix or uninstall its package."
-        assert done.stderr.splitlines().count(line) == 1
-    assert "Traceback" not in done.stderr
-    assert json.loads(done.stdout)["turns"] > 0
+        assert done.err.splitlines().count(line) == 1
+    assert "Traceback" not in done.err
+    assert done.json["turns"] > 0
