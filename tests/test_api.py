@@ -5,6 +5,7 @@ import inspect
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -302,14 +303,13 @@ def test_a_keyword_of_the_other_kind_of_run_is_refused() -> None:
 
 
 @pytest.mark.parametrize(("name", "language"), [("rehearse_bot.py", "ja"), ("rehearse_bot_en.py", "en")])
-def test_the_example_runs(root: Path, tmp_path: Path, name: str, language: str) -> None:
+def test_the_example_runs(
+    root: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str, language: str
+) -> None:
     """In an empty folder: a score, and a page in the language of the one who reads about it."""
-    ended = subprocess.run(
-        [sys.executable, root / "demo" / "python" / name], cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(root)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    runpy.run_path(str(root / "demo" / "python" / name), run_name="__main__")
 
-    assert (ended.returncode, ended.stderr, ended.stdout.strip()) == (0, "", "1.0 []")
+    assert capfd.readouterr() == ("1.0 []\n", "")
     assert f'<html lang="{language}"' in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
@@ -331,7 +331,7 @@ def test_a_failed_test_shows_the_reddest_turns(
             assert rehearse(answer, cases=cases, persona="calm", turns=1, target=90).passed
         """
     )
-    ran = pytester.runpytest_subprocess("-p", "simulator.pytest_plugin", "--rehearse-offline")
+    ran = pytester.runpytest_inprocess("-p", "simulator.pytest_plugin", "--rehearse-offline")
 
     ran.assert_outcomes(passed=1, failed=1)
     ran.stdout.fnmatch_lines(["*- rehearsal -*", "score * / 100, answers to review 5, run *run.sqlite"])
@@ -411,40 +411,33 @@ def workflow(root: Path, tmp_path: Path) -> Workflow:
     return Workflow(root, tmp_path)
 
 
-FEW = "--offline --persona calm --turns 1"
-
-
 def test_the_action_says_its_verdict(workflow: Workflow) -> None:
-    """Options reach the command as they are, the report the summary, the code the end."""
+    """Options reach the command as they are, the report the summary, the code the end.
+
+    Arguments may have blanks in quotes and stand on several lines; nothing in them is run.
+    """
     questions = workflow.folder / "q; touch owned.csv"
     questions.write_text("question,reference\n返品は？,30日以内です。\n", encoding="utf-8")
-    told = workflow.rehearse(CASES=questions.name, TARGET="90", ARGUMENTS=FEW)
-
-    assert told["code"] == "1"
-    assert "返品は？" in workflow.summary.read_text(encoding="utf-8")
-    assert not (workflow.folder / "owned.csv").exists()
-    assert workflow.run("Verdict", CODE="1") == 1
-    assert "inputs." not in "".join(step.get("run", "") for step in workflow.steps.values())
-
-
-def test_the_action_takes_arguments_with_blanks(workflow: Workflow) -> None:
-    """In quotes, over several lines; nothing in them is run."""
     (workflow.folder / "bot.py").write_text(
         "def answer(question, prompt='none'):\n    return f'<{prompt}>'\n", encoding="utf-8"
     )
     marked = "$(touch owned) `touch owned`; touch owned"
-    told = workflow.rehearse(ARGUMENTS=f"{FEW}\n--limit 1 --set 'prompt=Be  brief {marked}'")
+    options = f"--offline --persona calm --turns 1\n--limit 1 --set 'prompt=Be  brief {marked}'"
+    told = workflow.rehearse(CASES=questions.name, TARGET="90", ARGUMENTS=options)
     shown = json.loads(next(Path(told["runs"]).glob("*/report.json")).read_text(encoding="utf-8"))
 
+    assert told["code"] == "1"
+    assert "返品は？" in workflow.summary.read_text(encoding="utf-8")
     assert {row["answer"] for row in shown["rows"]} == {f"<Be  brief {marked}>"}
-    assert not (workflow.folder / "owned").exists()
+    assert not [*workflow.folder.glob("owned*")]
+    assert workflow.run("Verdict", CODE="1") == 1
+    assert "inputs." not in "".join(step.get("run", "") for step in workflow.steps.values())
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"BOT": "none.py:answer"}, "error: none.py: no such file"),
-        ({"ARGUMENTS": "--persona angyr"}, "Did you mean angry?"),
         ({"ARGUMENTS": "--limit 1 --sheet ''"}, "error: Option '--sheet' requires an argument."),
         ({"ARGUMENTS": "--set 'prompt=a"}, "error: arguments: ValueError: No closing quotation"),
     ],
@@ -462,22 +455,22 @@ def test_the_action_says_why_nothing_came_of_it(workflow: Workflow, given: dict[
 
 def test_the_action_rewrites_its_own_comment_alone(workflow: Workflow) -> None:
     """The next push takes its place; other jobs have one of their own, and those of others stay."""
-    first = workflow.rehearse(ARGUMENTS=f"{FEW} --limit 1")
-    [mine] = workflow.comment(first, "ci rehearse 0")
+    verdict = workflow.folder / "verdict.md"
+    verdict.write_text("**Passed**", encoding="utf-8")
+    [mine] = workflow.comment({"runs": "."}, "ci rehearse 0")
     others = [
         {"url": "u#issuecomment-1", "viewerDidAuthor": True, "body": "coverage 90 %"},
         {"url": "u#issuecomment-2", "viewerDidAuthor": False, "body": mine},
         {"url": "u#issuecomment-3", "viewerDidAuthor": True, "body": f"> {mine}"},
     ]
     workflow.comments.write_text(json.dumps([*json.loads(workflow.comments.read_text()), *others]))
-    second = workflow.rehearse(ARGUMENTS=f"{FEW} --limit 2")
-    rewritten, *rest = workflow.comment(second, "ci rehearse 0")
+    verdict.write_text("**Failed**", encoding="utf-8")
+    rewritten, *rest = workflow.comment({"runs": "."}, "ci rehearse 0")
 
-    assert mine.startswith("<!-- rehearsal ")
-    assert rewritten != mine
-    assert rewritten.split("\n")[0] == mine.split("\n")[0]
+    assert re.fullmatch(r"<!-- rehearsal .* -->\n\*\*Passed\*\*", mine)
+    assert rewritten == mine.replace("Passed", "Failed")
     assert rest == [each["body"] for each in others]
-    assert len(workflow.comment(second, "ci rehearse 1")) == 5
+    assert len(workflow.comment({"runs": "."}, "ci rehearse 1")) == 5
 
 
 @pytest.mark.parametrize(("page", "end"), [("python.md", "_en.py"), ("python.ja.md", "bot.py")])

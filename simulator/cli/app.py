@@ -107,8 +107,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(completion(asked, os.environ.get(LINE, ""), all_words(), command_of))
         return ExitCode.DONE
     call_program("python -m simulator" if sys.argv[0].endswith("__main__.py") else "rehearsal")
+    gc.freeze()  # modules are no garbage
     code = _run_command(sys.argv[1:])
     leave_behind(code)
+    gc.freeze()  # the process ends: no last collection of cycles
     return code
 
 
