@@ -1,4 +1,4 @@
-"""What rooms of the lab and packages of third parties add, tried as users meet it: by lines that they type."""
+"""What rooms of the lab and packages of third parties add, tried as users meet it: by lines they type."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def packages(tmp_path: Path) -> Path:
     return folder
 
 
-# Types several lines, one after the other, in one process; a mark ends what each says, and the codes come last.
+# Types several lines, one after the other, in one process: a mark ends what each says, the codes come last.
 TYPED = """
 import json, sys
 sys.path.insert(0, sys.argv[1])

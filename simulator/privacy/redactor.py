@@ -37,8 +37,11 @@ from simulator.text.typography import straight
 # time.
 _MOST = 20
 _KANJI, _KANA = "一-鿿々", "ァ-ヺーｦ-ﾟ"
+# Two kanji may be part of a longer word; 佐々木 is not.
+_LONG = re.compile(f"[{_KANJI}]{{3,}}")
+_BEGINS = re.compile(f"(?<![A-Za-z{_KANJI}{_KANA}])")
 # 山口さん、山口県: the place is not the person. 佐々木様, 佐々木宛, 佐々木家 are.
-_ENDS = rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])"
+_ENDS = re.compile(rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])")
 
 
 def repeated_names(text: str, names: Sequence[str]) -> Iterator[Span]:
@@ -48,16 +51,22 @@ def repeated_names(text: str, names: Sequence[str]) -> Iterator[Span]:
     is a common word as well is not looked for.
     """
     parts = sorted({part for name in names for part in _parts(name)}, key=lambda part: (-len(part), part))
-    if parts:
-        either = "|".join(map(_bounded, parts[:_MOST]))
-        pattern = re.compile(f"(?:{either}){_ENDS}")
-        yield from (match.span() for match in pattern.finditer(text))
+    del parts[_MOST:]
+    # A pattern with the kanji of `_ENDS` in it would take longer to compile than the text takes to read.
+    somewhere, place = re.compile("|".join(map(re.escape, parts))), 0
+    while parts and (match := somewhere.search(text, place)):
+        start = match.start()
+        end = next((start + len(part) for part in parts if _is_whole(text, start, part)), 0)
+        if end:
+            yield start, end
+        place = end or start + 1
 
 
-def _bounded(part: str) -> str:
-    """Two kanji may be part of a longer word; 佐々木 is not."""
-    is_long = len(part) > 2 and re.fullmatch(f"[{_KANJI}]+", part)
-    return re.escape(part) if is_long else rf"(?<![A-Za-z{_KANJI}{_KANA}]){re.escape(part)}"
+def _is_whole(text: str, start: int, part: str) -> bool:
+    """Whether this part of a name stands there, and not as a part of another word."""
+    if not text.startswith(part, start) or not _ENDS.match(text, start + len(part)):
+        return False
+    return bool(_LONG.fullmatch(part) or _BEGINS.match(text, start))
 
 
 def _parts(name: str) -> Iterator[str]:
