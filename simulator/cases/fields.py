@@ -349,10 +349,23 @@ def text_of(content: Any, depth: int = 0) -> str:
     return next(filter(None, (text_of(content[key], depth + 1) for key in _TEXTS if key in content)), "")
 
 
+class _Arrays(ast.NodeTransformer):
+    """Puts in the place of NumPy's arrays what they hold."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """The first argument of `array(...)`; anything else stays, and is no literal."""
+        return (
+            node.args[0]
+            if isinstance(node.func, ast.Name) and node.func.id == "array" and node.args
+            else node
+        )
+
+
 def decoded(value: Any) -> Any:
     """What stands as JSON in a text, at most three layers deep; a text that is no object or list stays one.
 
-    A table made by pandas holds Python literals, which are read as safely, and arrays: ['a' 'b'].
+    A table made by pandas holds Python literals, which are read as safely, and arrays: ['a' 'b'] alone, and
+    within an object array(['a', 'b'], dtype=object).
     """
     for _layer in range(_LAYERS):
         if not isinstance(value, str) or value.strip()[:1] not in ("{", "[", '"'):
@@ -366,7 +379,7 @@ def decoded(value: Any) -> Any:
             if _ARRAY.fullmatch(text):
                 text = f"[{','.join(re.findall(_QUOTED, text))}]"
             try:
-                value = ast.literal_eval(text)
+                value = ast.literal_eval(_Arrays().visit(ast.parse(text, mode="eval")))
             except (ValueError, SyntaxError, MemoryError, RecursionError):
                 break
     return value

@@ -206,7 +206,9 @@ def evaluate(
     of_tasks = (*own_settings("single_turn") & Settings.model_fields.keys(), "protocol", "judges", "cases")
     defaults = {name: Settings.model_fields[name].get_default() for name in of_tasks}
     settings = settings.model_copy(update=defaults)
-    session = HarnessSession(settings, read_run(resumed) if resumed else None)
+    # The tasks' metrics grade: no judge of ours takes part, nor a stand-in for one.
+    ungraded = settings.model_copy(update={"judges": ()})
+    session = HarnessSession(ungraded, read_run(resumed) if resumed else None)
     try:
         manager, loaded = _loaded(sources)
         session.tasks = loaded["tasks"]

@@ -88,6 +88,17 @@ def test_json_rows(tmp_path: Path, columns: dict[str, Any], label: str) -> None:
     assert case.answer == (columns["answer"] if case.label == "A" and "label" in columns else None)
 
 
+def test_a_table_that_pandas_wrote_of_the_objects_is_read(tmp_path: Path) -> None:
+    """Arrays within an object, over several lines, with numbers for letters."""
+    choices = (
+        "{'text': array(['red', 'a \"sea\"'],\n dtype=object), 'label': array(['1', '2'], dtype=object)}"
+    )
+    cell = choices.replace('"', '""')
+    (case,) = read_cases(saved(tmp_path, f'question,choices,answerKey\nq?,"{cell}",2\n'))
+
+    assert (case.choices, case.label) == (("red", 'a "sea"'), 'a "sea"')
+
+
 def test_choices_lose_the_letters_that_all_of_them_have(tmp_path: Path) -> None:
     """The prompt writes its own; where one has none, they are part of the choices."""
     lettered = one(tmp_path, question="q?", options=["(A) 21", "(B) 22.5", "(C) 23"], answer="(B) 22.5")

@@ -201,12 +201,16 @@ def here(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_everything_lm_eval_measured_is_a_run(held: Held) -> None:
-    """Each document is a conversation with its answer, graded; the first metric of its task decides."""
+    """Each document is a conversation with its answer, graded; the first metric of its task decides.
+
+    The metrics are lm_eval's, so nothing of it is the trial that grading without a model is.
+    """
     assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 9, 9)
     assert held.results.run.settings["protocol"] == "single_turn"
     assert held.shown["judges"]["main_metric"]["n"] == 9
     assert held.shown["judges"]["exact_match"]["n"] == 4
     assert all(judge["failed"] == 0 for judge in held.shown["judges"].values())
+    assert not held.shown["trial"]
     assert held.conversation("scripted/faq-1#1").case.references == (("全国一律550円です。",),)
 
 
