@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-expectations bench-learn bench-same-fault bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock pictures clean
+.PHONY: house baseline bench-causes bench-conversation bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster bench-text bench-detectors bench-responses bench-expectations bench-learn bench-same-fault bench-masks help install demo story test check audit format messages coverage mutate golden bench crash soak bench-bots bench-judges bench-refusals bench-risk bench-sheets bench-changes bench-enough bench-many bench-money bench-validity bench-simulator lock pictures clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -150,6 +150,10 @@ bench-masks: $(DEV)
 
 bench-changes: $(DEV)
 	$(BIN)/python -m benchmarks.changes
+
+# How often the number of questions that `diff` asks for decides: half a minute.
+bench-enough: $(DEV)
+	$(BIN)/python -m benchmarks.enough
 
 bench-validity: $(DEV)
 	$(BIN)/python -m benchmarks.validity

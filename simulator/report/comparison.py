@@ -207,9 +207,10 @@ def _few(compared: RunComparison) -> Iterator[Message]:
     row = compared.score
     if row and row.verdict == "no_difference" and row.cases_needed > row.cases:
         yield _(
-            "{n} questions decide little, about {needed} would be needed. Tag what must not go wrong"
-            " must-not-break.",
+            "{n} questions decide little, about {needed} would show a change of {points} points. Tag what"
+            " must not go wrong must-not-break.",
             n=row.cases,
+            points=points(FAR),
             needed=row.cases_needed,
         )
 

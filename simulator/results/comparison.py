@@ -111,7 +111,8 @@ class JudgeDifference(NamedTuple):
     def cases_needed(self) -> int:
         """About how many cases make the interval as narrow as `FAR`, in tens; 0 where it is, or is unknown.
 
-        The width falls with the square root of the number of cases.
+        The width falls with the square root of the number of cases. With as many 94 to 100 % of changes by
+        `FAR` were found, and about half of those by half of it (`make bench-enough`).
         """
         low, high = self.interval or (0.0, 0.0)
         width = high - low

@@ -452,10 +452,10 @@ def test_where_nothing_is_left_to_compare_nobody_can_tell() -> None:
 def test_that_few_questions_decide_little_is_said_where_the_interval_is_wide(
     before: list[float], is_wide: bool
 ) -> None:
-    """With how many it would take."""
+    """With how many would show how large a change."""
     text = terminal(comparison_report(compared(before, [0.8] * 12), "en"), 160)
 
-    assert ("12 questions decide little, about " in text) is is_wide
+    assert ("12 questions decide little, about 70 would show a change of 20 points." in text) is is_wide
     assert ("Tag what must not go wrong must-not-break." in text) is is_wide
 
 
