@@ -138,13 +138,13 @@ class Cluster:
                 )
                 raise InputError(msg)
 
-    async def play(self, address: str, batch: Batch) -> Played:
-        """How a batch ended on this worker or, once that is gone, on another one. Raises RehearsalError."""
+    async def play(self, batch: Batch) -> Played:
+        """How a batch ended on a free worker or, once that is gone, on another one. Raises RehearsalError."""
         from distributed.client import FutureCancelledError
         from distributed.comm.core import CommClosedError
 
         try:
-            return await self._played(address, batch)
+            return await self._played(batch)
         except (FutureCancelledError, CommClosedError):
             msg = _(
                 "the scheduler at {address} is lost; any engine can finish the run.",
@@ -152,7 +152,7 @@ class Cluster:
             )
             raise RehearsalError(msg) from None
 
-    async def _played(self, address: str, batch: Batch) -> Played:
+    async def _played(self, batch: Batch) -> Played:
         def play(batch: str) -> Any:
             # Sent as code, for a scheduler reads tasks and may not have this program.
             from simulator.lab.dask.worker import play
@@ -165,10 +165,10 @@ class Cluster:
         # Dask counts workers that died while they had this task; here those that came without the run.
         lost, most = 0, dask.config.get("distributed.scheduler.allowed-failures")
         while lost <= most:
+            # On any worker: a task that names one waits for ever once all were lost at a time.
             future = self.client.submit(
-                play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}",
-                workers=[address], allow_other_workers=True, pure=False,
-            )  # fmt: skip
+                play, batch.model_dump_json(), key=f"{self.run}-{uuid.uuid4().hex}", pure=False
+            )
             try:
                 played: Played | None = await future.result()
             except KilledWorker:
@@ -248,7 +248,7 @@ class BatchRunner(Runner):
             if budget is not None:
                 free = budget - self.context.ledger.spent.least_usd - sum(self._granted.values())
                 self._granted[address] = max(0.0, free / (len(self.cluster.addresses) - len(self._granted)))
-            played = await self.cluster.play(address, self._batch(taken, self._granted.get(address)))
+            played = await self.cluster.play(self._batch(taken, self._granted.get(address)))
             self._granted.pop(address, None)
             self._write(taken, played)
 

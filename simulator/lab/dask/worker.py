@@ -214,8 +214,8 @@ class WorkerSession:
             opened.enter_context(contextlib.chdir(setup.folder or Path.cwd()))
             # A worker process outlives the run, and the next one may have another bot.py.
             opened.callback(_forget_modules, set(sys.modules), list(sys.path))
-            settings = stored_settings(setup.settings)
             plugins.offer()
+            settings = stored_settings(setup.settings)
             self.ledger = BatchLedger({}, None, Ledger.of(settings).prices)
             by_role = endpoints(settings, strict=False)
             self.context = RunContext(settings, setup.personas, self.ledger, by_role=by_role)

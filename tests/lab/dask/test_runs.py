@@ -284,12 +284,12 @@ def test_a_driver_that_is_killed_takes_its_workers_along(monkeypatch: pytest.Mon
 
 
 async def test_a_conversation_that_ends_every_worker_is_named() -> None:
-    """Dask gives it to a worker again, a bounded number of times; then the run stops."""
+    """A new worker gets it again, a bounded number of times; then the run stops. --shard changes nothing."""
     import dask
 
     write("bot.py", "import os\ndef answer(query):\n    os._exit(1)\n")
-    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
-        results, stopped = await rehearsed(offline(limit=1, workers=1, **LIGHT))
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        results, stopped = await rehearsed(offline(limit=1, workers=1, shard="1/1", **LIGHT))
 
     assert stopped is not None
     assert f"lost again and again with {results.conversations[0].id}" in stopped
