@@ -277,7 +277,11 @@ def check_one_player(settings: Settings) -> None:
 def further_judges(
     names: Sequence[str], settings: Settings, environ: Mapping[str, str] = os.environ
 ) -> tuple[Endpoint, ...]:
-    """Models that grade as well, each at the judge's address unless its name says which provider's it is."""
+    """Models that grade as well, each at the judge's address unless its name says which provider's it is.
+
+    The judge's own model is left out: it would agree with itself.
+    """
+    own = _endpoint("judge", settings, environ)
     endpoints_of_panel = []
     for name in names:
         endpoint = _endpoint("judge", settings.model_copy(update={"judge_model": name}), environ)
@@ -286,7 +290,11 @@ def further_judges(
                 "--panel {name}: no endpoint to reach it (REHEARSAL_JUDGE_URL, or OPENAI_API_KEY).", name=name
             )
             raise InputError(msg)
-        endpoints_of_panel.append(endpoint)
+        if own is None or (endpoint.url, endpoint.model) != (own.url, own.model):
+            endpoints_of_panel.append(endpoint)
+    if names and not endpoints_of_panel:
+        msg = _("--panel {model}: it grades already (--judge-model); name other models.", model=names[0])
+        raise InputError(msg)
     return tuple(endpoints_of_panel)
 
 

@@ -31,17 +31,21 @@ def test_models_are_compared_on_the_turns_both_have_graded() -> None:
     assert 0 < (kinder.kappa or 0) < 1
 
 
-def test_a_panel_without_an_endpoint_is_refused() -> None:
-    """Before anything starts, with what to set."""
+def test_a_panel_without_an_endpoint_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything starts, with what to set; nor can the judge's own model be all of the panel."""
     with pytest.raises(InputError, match="--panel other: no endpoint"):
         a_stage(None, panel=["other"])
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
+    with pytest.raises(InputError, match=r"--panel gpt-4\.1: it grades already"):
+        a_stage(None, panel=["gpt-4.1"])
 
 
 async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch: Any) -> None:
-    """Each by its own name, and its grades carry it; functions, which ask no model, grade once."""
+    """Each by its own name, which its grades carry; functions and the judge's own model grade once."""
     async with OpenAIServer() as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
-        stage = a_stage(server, judges=("turn", "fluency", "cosine"), panel=["other"])
+        judges, own = ("turn", "fluency", "cosine"), "judge-model"
+        stage = a_stage(server, judges=judges, panel=[own, "other"], judge_model=own)
         scores = await stage.panel.grade(an_exhibit())
         await stage.close(None)
         asked = {request.body["model"] for request in server.requests if "messages" in request.body}
@@ -55,7 +59,8 @@ def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) 
     """Rubrics are asked of every model; forms of function judges of the first only."""
     monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
     judges = ("turn", "risk")
-    context = a_stage(OpenAIServer(), judges=judges, turns=1, panel=["gpt-4.1", "nobody-knows-it"])
+    panel = ["gpt-4.1", "nobody-knows-it"]
+    context = a_stage(OpenAIServer(), judges=judges, turns=1, panel=panel, judge_model="judge-model")
     found = forecast(context, [a_talk()]).high
 
     assert {model: spent.calls for (role, model), spent in found.items() if role == "judge"} == {
