@@ -33,7 +33,7 @@ CAUGHT = 0.9
 _SAME = 1e-9
 # Judges of manner and retrieval: a wrong fact is not theirs to see.
 _MANNER = frozenset(
-    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "risk",
+    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "language_match", "cosine", "risk",
      "context_precision", "context_recall")
 )  # fmt: skip
 # Courtesy may please whoever grades the whole; it must not make an answer truer.

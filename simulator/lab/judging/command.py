@@ -88,12 +88,13 @@ def calibrate(  # noqa: PLR0917 - one for each option
     folder = Path(calibrations)
     with stdout_to_stderr():
         run = CalibrationRun(str(file), judge, str(label), settings, good=good, limit=limit, folder=folder)
-    settings, (grader, model) = run.settings, run.grader()
+    settings, (grader, model), most = run.settings, run.grader(), run.forecast()
     about = ngettext(
         "{n} answer, judge: {judge}.", "{n} answers, judge: {judge}.", n=len(run.rows), judge=run.judge
     )
-    # A judge that is a function of the user's own has no model to name.
-    model, most = "" if grader == "by_function" else model, run.forecast()
+    # A function may ask the judge's model; else it has none to name.
+    if grader == "by_function":
+        model = run.context.models()["judge"] if most.calls else ""
     graded = judged(settings, run.grade, about, model, pieces=len(run.rows), most=most)
     compared = run.compare(graded)
     calibration = run.calibration(compared)

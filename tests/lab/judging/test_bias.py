@@ -111,6 +111,7 @@ async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
         ("flipped_fact", "turn.correctness", True),
         ("flipped_fact", "similarity", True),
         ("flipped_fact", "fluency", False),
+        ("flipped_fact", "language_match", False),
         ("padding", "turn", False),
         ("padding", "turn.correctness", True),
         ("padding", "groundedness", True),

@@ -84,6 +84,9 @@ def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
     assert (first.json["calls"], server.counts["chat"]) == ({"judge": 36}, 36)
     assert (again.json["rubric"], again.json["calls"]) == (first.json["rubric"], {"judge": 0})
     assert "At most 36 model calls" in first.err
+    # A function that asks the judge's model names it, too.
+    by_function = command(*USUAL[:3], "answer_relevancy", *USUAL[4:], "--limit", "2")
+    assert "Model: gpt-4.1. At most 2 model calls" in by_function.err
 
 
 def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
