@@ -150,7 +150,7 @@ class Load(Value):
     Timeouts count in `answers` and `scheduled` with the time that was waited; other failures do not. `late`
     is how much later than planned the rehearsal sent lines after the first.
 
-    `asked` counts lines, `seconds` is the length of all sessions together, `throughput` lines a second;
+    `asked` counts lines, `seconds` is the length of all sessions together, `throughput` answers a second;
     `most_in_flight` is how many waited for an answer at once. `think` is the median pause that was asked for.
     """
 
@@ -197,7 +197,7 @@ def load_of(results: Results) -> Load | None:
         sittings=len(sessions),
         asked=len(lines),
         seconds=seconds,
-        throughput=len(lines) / seconds if seconds else 0.0,
+        throughput=sum(line.failure is None for line in lines) / seconds if seconds else 0.0,
         most_in_flight=max(line.in_flight for line in lines),
         failures=dict(Counter(line.failure for line in lines if line.failure).most_common()),
         answers=times([line.seconds for line in timed]),

@@ -41,7 +41,7 @@ def section(results: Results, _summary: Summary, _settings: Settings) -> Section
     )
     blocks: tuple[Block, ...] = (
         Line(headline(load), "strong"),
-        _times_table(load),
+        *_times_tables(load),
         FactList(tuple(_facts(load))),
         Notes.of((*cautions(load), Line(note, "soft")), "alarm"),
     )
@@ -69,7 +69,7 @@ def cautions(load: Load) -> Iterator[Message]:
     if load.most_in_flight < load.customers / 2:
         yield _(
             "{customers} customers were requested, but at most {most} messages were in flight. "
-            "For more load: more --repeats, or a shorter --think.",
+            "For more load: more --repeats, a higher --arrival, or a shorter --think.",
             customers=load.customers,
             most=load.most_in_flight,
         )
@@ -89,28 +89,29 @@ def cautions(load: Load) -> Iterator[Message]:
         yield _("Timeouts count with the full {timeout} s.", timeout=f"{load.timeout:g}")
 
 
-def _times_table(load: Load) -> Table:
-    """Percentiles of answer times, in seconds."""
+def _times_tables(load: Load) -> Iterator[Table]:
+    """Percentiles of answer times, in seconds; none where nothing was answered."""
     times = ((_("Answer time"), load.answers), (_("From schedule"), load.scheduled))
-    rows = (
+    rows = [
         (name, _cell(seconds.p50), _cell(seconds.p95), _cell(seconds.p99), _cell(seconds.longest), seconds.n)
         for name, seconds in times
         if seconds
-    )
-    return Table.of("times", ("", "p50", "p95", "p99", _("longest"), _("lines")), rows)
+    ]
+    if rows:
+        yield Table.of("times", ("", "p50", "p95", "p99", _("longest"), _("lines")), rows)
 
 
 def _facts(load: Load) -> Iterator[Fact]:
     """What else was measured."""
+    n = sum(load.failures.values())
     throughput = _(
         "{rate} answers a second ({asked} in {seconds} s)   in flight: {most} at most",
         rate=f"{load.throughput:.3g}",
-        asked=load.asked,
+        asked=load.asked - n,
         seconds=f"{load.seconds:.1f}",
         most=load.most_in_flight,
     )
     yield Fact(_("Throughput"), throughput)
-    n = sum(load.failures.values())
     kinds = [_("{kind} {n}", kind=title("failure", kind), n=count) for kind, count in load.failures.items()]
     share = f"{100 * n / load.asked:.1f}"
     yield Fact(

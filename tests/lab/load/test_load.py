@@ -189,6 +189,18 @@ def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
     assert "時間切れは待った0.3秒として数えています。" in [said(each, "ja") for each in cautions(found)]
 
 
+def test_a_bot_that_refuses_all_has_no_times_and_no_throughput(capsys: pytest.CaptureFixture[str]) -> None:
+    """A refusal is no quick answer."""
+    questions(4)
+    Path("bot.py").write_text("def answer(question):\n    raise ConnectionRefusedError\n", encoding="utf-8")
+    rehearse("--adapter", "bot.py:answer", "--customers", "4", "--persona", "calm", "--verbose")
+    _, found = latest()
+
+    assert found.asked > 0
+    assert (found.throughput, found.answers, sum(found.failures.values())) == (0, None, found.asked)
+    assert "毎秒0件（0件を" in capsys.readouterr().out
+
+
 def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:
     """Other runs say nothing of load, and a note of another version is passed over."""
     questions(2)
