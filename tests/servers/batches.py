@@ -19,7 +19,7 @@ class BatchServer(OpenAIServer):
     `fate` is the status of each answer: what is not 200 stands in the file of errors, 0 in neither. `states`
     are what becomes of the batches, in their order; those after are `completed`. `looks_of` has
     other `looks` by id. `at_first_look` is called with the id of a batch when it is looked at for the first
-    time.
+    time. Batches and files whose ids are in `lost` were deleted.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class BatchServer(OpenAIServer):
         super().__init__(*args, **more)
         self.looks, self.fate, self.states = looks, fate, list[str]()
         self.takes_batches = True
+        self.lost: set[str] = set()
         self.looks_of: dict[str, int] = {}
         self.at_first_look: Callable[[str], object] = lambda _: None
         self.headers: list[dict[str, str]] = []
@@ -46,8 +47,9 @@ class BatchServer(OpenAIServer):
             return await super()._route(request)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         self.queries.add(request.query_string)
-        if not (self.takes_batches and self._admitted(request)):
-            return web.json_response({"error": {"message": "No."}}, status=401 if self.takes_batches else 404)
+        is_lost = not self.takes_batches or not self.lost.isdisjoint(parts)
+        if is_lost or not self._admitted(request):
+            return web.json_response({"error": {"message": "No."}}, status=404 if is_lost else 401)
         if request.method == "POST" and parts == ["files"]:
             upload = (await request.post())["file"]
             assert isinstance(upload, FileField)
@@ -108,6 +110,6 @@ class BatchServer(OpenAIServer):
                 body = {"error": {"message": "The server had an error.", "type": "server_error"}}
             response = {"status_code": status, "request_id": "r", "body": body}
             said = {"id": "b", "custom_id": line["custom_id"], "response": response, "error": None}
-            (good if status == 200 else bad).append(json.dumps(said).encode())
+            (good if status == 200 else bad).append(json.dumps(said, ensure_ascii=False).encode())
         for lines, name in ((good, "output_file_id"), (bad, "error_file_id")):
             batch[name] = self._file(b"\n".join(lines))["id"] if lines else None

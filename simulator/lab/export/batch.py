@@ -51,6 +51,8 @@ AT_ONCE, _MOST, _LARGEST = 10_000, 20_000, 100 * 2**20
 _QUIET, FIRST, _LONGEST = 0.3, 1.0, 60.0
 # Batches that a request may be part of.
 _ROUNDS = 3
+# What the endpoint does not know any more, in place of a state.
+_GONE = "gone"
 # The states of a batch that is over.
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -158,15 +160,13 @@ class Batches:
 
         async def cancel_all(endpoint: Endpoint) -> list[Submitted]:
             """Cancels those that are not over: of one that is, the answers are there to be used."""
-            headers = _headers(endpoint)
             async with _client(endpoint) as client:
-                states = [
-                    (await _sent(endpoint, client.batches.retrieve(noted.id, extra_headers=headers))).status
-                    for noted in mine
-                ]
+                states = [await _state(endpoint, client, noted.id) for noted in mine]
                 under_way = [noted for noted, state in zip(mine, states, strict=True) if state not in _OVER]
-                for noted in under_way:
-                    await _sent(endpoint, client.batches.cancel(noted.id, extra_headers=headers))
+                for noted, state in zip(mine, states, strict=True):
+                    if state not in {*_OVER, _GONE}:
+                        call = client.batches.cancel(noted.id, extra_headers=_headers(endpoint))
+                        await _sent(endpoint, call, noted.id)
                 return under_way
 
         cancelled = asyncio.run(cancel_all(endpoint)) if endpoint and mine else []
@@ -216,14 +216,11 @@ class Batches:
             sent = dict(_fitting(queue.waiting))
             noted = await self._submit(endpoint, client, sent)
         ended = await self._over(endpoint, client, noted.id)
-        answers = [
-            answer
-            for id_ in (ended.output_file_id, ended.error_file_id)
-            if id_
-            for answer in _lines(
-                await _sent(endpoint, client.files.content(id_, extra_headers=_headers(endpoint)))
-            )
-        ]
+        answers: list[tuple[str, Answered]] = []
+        for id_ in filter(None, (ended.output_file_id, ended.error_file_id)):
+            with contextlib.suppress(_Unknown):  # deleted since: its requests have no answer
+                call = client.files.content(id_, extra_headers=_headers(endpoint))
+                answers += _lines(await _sent(endpoint, call, id_))
         for key, answered in answers:
             # Whatever may pass is asked for again, as long as there are rounds.
             request = queue.waiting.get(key)
@@ -278,11 +275,15 @@ class Batches:
         """The batch once it is over. Raises ModelFailure where nobody can say any more how it is."""
         pause = FIRST
         while True:
-            batch = await _sent(endpoint, client.batches.retrieve(id_, extra_headers=_headers(endpoint)))
+            batch = await _sent(endpoint, client.batches.retrieve(id_, extra_headers=_headers(endpoint)), id_)
             if batch.status in _OVER:
                 return batch
             await asyncio.sleep(pause)
             pause = min(_LONGEST, pause * 1.5)
+
+
+class _Unknown(Outage):
+    """The endpoint does not know a batch or a file, or not with this key."""
 
 
 class BatchModel(Model):
@@ -337,14 +338,34 @@ def _headers(endpoint: Endpoint) -> "dict[str, str | Omit]":
     return {name: Omit() if text is None else text for name, text in endpoint.sent_headers.items()}
 
 
-async def _sent(endpoint: Endpoint, call: Coroutine[Any, Any, Result]) -> Result:
-    """What a call of the client returns. Raises AccessDenied or Outage, which end the grading."""
+async def _state(endpoint: Endpoint, client: "AsyncOpenAI", id_: str) -> str:
+    """The state of a batch, or that it is gone."""
+    call = client.batches.retrieve(id_, extra_headers=_headers(endpoint))
+    try:
+        return (await _sent(endpoint, call, id_)).status
+    except _Unknown:
+        return _GONE
+
+
+async def _sent(endpoint: Endpoint, call: Coroutine[Any, Any, Result], asked_for: str = "") -> Result:
+    """What a call of the client returns. Raises AccessDenied or Outage, which end the grading.
+
+    `asked_for` is the id of a batch or file that was there.
+    """
     from openai import APIConnectionError, APIStatusError
 
     try:
         return await call
     except APIStatusError as error:
         refused = Refused(error.status_code, error.response.headers, error.response.text)
+        if error.status_code == 404 and asked_for:
+            msg = _(
+                "{address} does not know {id} (404): it was deleted, or made with another key. With"
+                " --cancel-batch the run forgets it.",
+                address=endpoint.address,
+                id=asked_for,
+            )
+            raise _Unknown("denied", msg) from None
         if error.status_code in {404, 405, 501}:
             msg = _(
                 "{address} takes no batches ({code}): grade without --batch.",
@@ -376,7 +397,8 @@ def _line(key: str, body: Body) -> bytes:
 
 def _lines(content: Any) -> Iterator[tuple[str, Answered]]:
     """The answers in a file of a batch, by the ids of their requests; lines that are none are left out."""
-    for line in content.text.splitlines():
+    # By line feeds alone: a text may hold other separators of lines.
+    for line in content.text.split("\n"):
         with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
             said = json.loads(line)
             response, error = said.get("response") or {}, said.get("error")

@@ -20,6 +20,7 @@ from tests.commands import Command, held_once
 from tests.paths import ROOT
 from tests.servers.batches import BatchServer
 from tests.servers.loopback import on_thread
+from tests.servers.replies import play
 
 HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "1", "--language", "en",
         "--judges", "cosine")  # fmt: skip
@@ -58,7 +59,11 @@ def grades() -> dict[tuple[str, int, str], Score]:
 def test_the_same_grades_as_by_calls_at_half_the_price(
     command: Command, run: None, server: BatchServer
 ) -> None:
-    """One file, one batch, no chat request; the ledger and the dry run have half the dollars."""
+    """One file, one batch, no chat request; the ledger and the dry run have half the dollars.
+
+    A reply is one line of the file, whatever separators of lines it has in it.
+    """
+    server.reply = lambda body: play(body).replace("The ", "The\u2028")
     most = command(*GRADE, "--dry-run", "--json").json
     most_in_batch = command(*GRADE, "--dry-run", "--batch", "--json").json
     assert most_in_batch["cost_usd"] == pytest.approx(most["cost_usd"] / 2)
@@ -231,6 +236,26 @@ def test_ctrl_c_leaves_the_batch_and_cancel_ends_it(
     done = command("grade", "latest", "--cancel-batch")
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert "no batch of this run is under way" in done.err
+
+
+def test_a_batch_that_was_deleted_is_forgotten_when_cancelled(
+    command: Command, run: None, server: BatchServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then it might be one of another key; a lost file of answers is as one without any."""
+    interrupt_at(server, "batch_1", monkeypatch)
+    command(*GRADE, "--batch")
+    server.lost = {"batch_1", "file-3"}
+    done = command(*GRADE, "--batch")
+    assert done.code == 3
+    assert "does not know batch_1 (404)" in done.err
+    assert "With --cancel-batch the run forgets it" in done.err
+
+    done = command("grade", "latest", "--cancel-batch", "--judge-model", "gpt-4.1-mini")
+    assert done.code == 0
+    done = command(*GRADE, "--batch")
+    assert done.code == 0
+    assert "Batch batch_3: 6 requests" in done.err
+    assert len(grades()) == 9
 
 
 def test_a_batch_of_another_endpoint_is_left_alone(
