@@ -116,7 +116,7 @@ class _Receiver:
             return
         why: Message | str
         if answer is None:
-            why = system_error(self._error)
+            why = _("no answer ({why}).", why=system_error(_innermost(self._error)))
         elif answer.status_code in {401, 403}:
             why = _("refused the key ({code}). Look at OTEL_EXPORTER_OTLP_HEADERS.", code=answer.status_code)
         elif is_page or answer.status_code in {404, 405}:
@@ -152,6 +152,17 @@ class _Receiver:
             end_time=span.end,
             instrumentation_scope=InstrumentationScope("rehearsal", __version__),
         )
+
+
+def _innermost(error: BaseException | None) -> BaseException | None:
+    """What the system said, below what requests and urllib3 wrap around it."""
+    while error:
+        wrapped = (getattr(error, "reason", None), error.__cause__, *error.args[:1])
+        inner = next((inside for inside in wrapped if isinstance(inside, BaseException)), None)
+        if inner is None:
+            break
+        error = inner
+    return error
 
 
 def _is_installed() -> bool:

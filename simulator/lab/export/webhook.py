@@ -30,6 +30,7 @@ from simulator.core.settings import Settings
 from simulator.models.exchange import AGENT
 from simulator.report.context import ReportContext, change_text
 from simulator.report.gate import verdict
+from simulator.results.figures import rounded
 
 _SECONDS = 30
 # So many red answers are sent, and so many characters of each text.
@@ -86,7 +87,7 @@ def send(name: str, context: ReportContext, settings: Settings) -> str:
             why = _("answered with {code}. {said}", code=error.code, said=said)
         is_passing = error.code == 429 or error.code >= 500
     except _BROKEN as error:
-        why, is_passing = system_error(getattr(error, "reason", error)), True
+        why, is_passing = _("no answer ({why}).", why=system_error(getattr(error, "reason", error))), True
     msg = _(
         "--to {address}: {why} The run is safe: send it again with `report`.", address=_shown(name), why=why
     )
@@ -144,7 +145,7 @@ def payload(address: str, said: Notice, context: ReportContext) -> dict[str, Jso
         "verdict": said.head,
         "passed": context.gate.passed,
         "trial": context.summary.trial,
-        "score": context.summary.scores.score,
+        "score": rounded(context.summary.scores.score),
         "turns": context.summary.turns,
         "red": context.summary.red.count,
         "lines": list(said.lines),
