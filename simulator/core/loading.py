@@ -18,7 +18,7 @@ import shlex
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -161,7 +161,7 @@ def source_files(module: Path) -> list[Path]:
             # Beside it or in folders there; `judges._angle` is one beside judges/cosine.py.
             nearby = [
                 folder.joinpath(*imported.split(".")).with_suffix(".py")
-                for imported in dict.fromkeys(_imported(ast.parse(path.read_bytes())))
+                for imported in _imported(path.read_bytes())
                 if imported.partition(".")[0] != "simulator"
                 for folder in (path.parent, path.parent.parent)
             ]
@@ -169,14 +169,16 @@ def source_files(module: Path) -> list[Path]:
     return list(files)
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+@lru_cache
+def _imported(code: bytes) -> tuple[str, ...]:
     """The names of modules that are imported anywhere, and of what is taken from them."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from ([node.module] if node.module else ())
-            yield from (".".join(filter(None, (node.module, alias.name))) for alias in node.names)
+    names: dict[str, None] = {}
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            module = getattr(node, "module", None)
+            parts = [module, *(".".join(filter(None, (module, alias.name))) for alias in node.names)]
+            names |= dict.fromkeys(filter(None, parts))
+    return tuple(names)
 
 
 def other_python(module_name: str) -> Message:

@@ -28,6 +28,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 from unicodedata import normalize
@@ -650,10 +651,15 @@ def added_settings() -> Sequence[type[AddedSettings]]:
     return [model for models, _missing in _OFFERED for model in models()]
 
 
-def setting_fields() -> dict[str, FieldInfo]:
+def setting_fields() -> Mapping[str, FieldInfo]:
     """Every setting by its name, those of plug-ins included."""
+    return _fields_with(tuple(added_settings()))
+
+
+@cache
+def _fields_with(added: tuple[type[AddedSettings], ...]) -> Mapping[str, FieldInfo]:
     fields = {name: field for name, field in Settings.model_fields.items() if name != "added"}
-    return fields | {name: field for model in added_settings() for name, field in model.model_fields.items()}
+    return fields | {name: field for model in added for name, field in model.model_fields.items()}
 
 
 def _field(name: str) -> FieldInfo | None:
