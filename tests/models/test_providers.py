@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, Outage
@@ -116,6 +115,8 @@ async def test_other_providers_give_no_embeddings(server: AnthropicServer) -> No
 
 async def test_a_chat_model_without_structured_replies_is_read_as_text(server: AnthropicServer) -> None:
     """LangChain's own fake has no tools: its words go through the same repair as any plain model's."""
+    from langchain_core.language_models import FakeListChatModel
+
     playing = model(server)
     fenced = '```json\n{"message": "はい", "next": "stay", "reason": "",}\n```'
     playing.chat = FakeListChatModel(responses=[fenced])

@@ -136,8 +136,6 @@ def test_a_small_budget_grades_whole_conversations(
     assert {conversation.ended for conversation in begun} == {Ended.TURN_LIMIT}
     assert sum(score.judge == "turn" and score.state == "scored" for score in run.scores) == turns
     assert shown["cost_usd"] > budget / 3
-    assert rehearse("--resume", "latest", "--budget", "9USD") == 0
-    assert "It may not be enough" not in capsys.readouterr().err
 
 
 def test_an_unknown_price_is_refused_before_anything_is_paid(
@@ -216,6 +214,6 @@ def test_calls_in_flight_are_counted_with_those_of_the_bot(
 ) -> None:
     """At one host no more than `--calls` are under way, whoever makes them by which key; all are used."""
     monkeypatch.setenv("REHEARSAL_USER_KEY", "another")
-    assert rehearse("--limit", "8", "--concurrency", "40", "--judging", "separate", "--calls", "6", *bot) == 0
+    assert rehearse("--limit", "4", "--concurrency", "40", "--judging", "separate", "--calls", "6", *bot) == 0
 
     assert server.max_in_flight == 6

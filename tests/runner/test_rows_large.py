@@ -1,6 +1,7 @@
 """Large single-turn data sets, whose rows are read again instead of being held: the figures are the same."""
 
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from simulator.results.turns import run_turns
 from simulator.runner.masking import masks_of
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run
+from tests.commands import held_once
 from tests.report.views import context_of
 from tests.sample_runs import decide
 
@@ -27,8 +29,8 @@ COUNT = 24
 Seen = TypeVar("Seen")
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of some rows: right and wrong ones, one without an answer, some marked, one with a mask."""
     rows = [
         {
@@ -42,9 +44,15 @@ def run(tmp_path: Path) -> Path:
         for n in range(COUNT)
     ]
     rows[2]["question"] = "090-1234-5678に電話してもいいですか"
-    file = tmp_path / "rows.jsonl"
-    file.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
-    assert main(["evaluate", str(file), "--adapter", "recorded", "--judges", "exact_match,rouge_l"]) == 0
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    line = ("evaluate", "rows.jsonl", "--adapter", "recorded", "--judges", "exact_match,rouge_l")
+    return held_once(tmp_path_factory, line, files={"rows.jsonl": text})
+
+
+@pytest.fixture
+def run(held: Path) -> Path:
+    """That run, where the test stands."""
+    shutil.copytree(held, Path(), dirs_exist_ok=True)
     return find_run("latest", Path("runs"))
 
 

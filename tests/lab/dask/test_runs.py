@@ -177,7 +177,7 @@ async def test_a_killed_worker_costs_only_its_batch(machines: Machines) -> None:
     # Not as it returns a batch, but while it plays the next.
     worker = machines.workers[0]
     progress = Acting(3, lambda: asyncio.get_running_loop().call_later(0.2, kill, worker))
-    settings = offline(limit=12, concurrency=4, **LIGHT)
+    settings = offline(limit=12, concurrency=12, **LIGHT)
     spread = offline(limit=12, concurrency=4, scheduler=machines.address, workers=2, **LIGHT)
     results, stopped = await rehearsed(spread, progress)
     asked = asked_of(machines)
@@ -218,7 +218,7 @@ async def test_a_connection_lost_while_an_answer_is_fetched_is_a_line_too(machin
     async with FailingProxy(machines.address, b"gather", allowed=2) as proxy:
         spread = offline(limit=12, concurrency=4, scheduler=proxy.address, **LIGHT)
         broken, why = await rehearsed(spread)
-    finished, stopped = await resumed(broken, offline(limit=12, concurrency=4, **LIGHT))
+    finished, stopped = await resumed(broken, offline(limit=12, concurrency=12, **LIGHT))
 
     assert why == f"the scheduler at {proxy.address} is lost; any engine can finish the run."
     assert broken.run.status == "stopped"
@@ -233,7 +233,7 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     write("bot.py", SLOW)
     assert machines.scheduler is not None
     progress = Acting(3, lambda: kill(machines.scheduler))  # type: ignore[arg-type]
-    settings = offline(limit=12, concurrency=4, **LIGHT)
+    settings = offline(limit=12, concurrency=12, **LIGHT)
     spread = offline(limit=12, concurrency=4, scheduler=machines.address, **LIGHT)
     broken, why = await rehearsed(spread, progress)
     machines.end()
@@ -260,7 +260,7 @@ def test_a_driver_that_is_killed_takes_its_workers_along(monkeypatch: pytest.Mon
     """No process goes on asking the bot, and any engine finishes the run."""
     monkeypatch.setenv("ASKED", "asked")
     write("bot.py", SLOW)
-    settings = offline(limit=20, concurrency=2, **LIGHT)
+    settings = offline(limit=20, concurrency=20, **LIGHT)
     driver = subprocess.Popen(
         [
             sys.executable, str(ROOT / "run.py"), "--offline", "--cache", "off", "--persona", "angry",
