@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from datetime import date
@@ -46,6 +47,12 @@ class Workbook:
         if self._person:
             self._person.book.save(self.path)
             self._person = None
+
+    def go_on_from(self, other: "Workbook") -> None:
+        """Takes over all that stands at another one's desk, which stays as it is."""
+        other.save()
+        shutil.copytree(other.folder, self.folder, dirs_exist_ok=True)
+        self.path = self.folder / other.path.relative_to(other.folder)
 
     def report(self, *sheets: Worksheet, run: str = FIRST) -> str:
         """Writes the worksheets of a run, each of which has a folder; what is said of it."""
@@ -118,6 +125,9 @@ class GoogleSheet:
 
     def __init__(self, server: SheetsServer) -> None:
         self.server, self.mari, self.names = server, server.person(KEY), list[str]()
+
+    def go_on_from(self, other: "GoogleSheet") -> None:
+        self.server.store.books[KEY], self.names = other.server.book(KEY).copy(), other.names
 
     def report(self, *sheets: Worksheet, run: str = FIRST) -> str:
         self.names = [sheet.name for sheet in sheets]

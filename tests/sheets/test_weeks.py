@@ -1,6 +1,6 @@
 """Three weeks at a desk: the same questions every week, and what becomes of the rows that people work in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -154,7 +154,7 @@ def heading(key: str) -> str:
     return shown(COLUMNS[key].title, "ja") if key in COLUMNS else key
 
 
-def first_week(team: Team) -> None:
+def work_in_the_first(team: Team) -> None:
     """The first run, and a team that works in it."""
     report(team, FIRST, *WEEK_1)
     seen = Week(team.edited())
@@ -166,16 +166,36 @@ def first_week(team: Team) -> None:
     write(team, PHONE, seen, assignee="高橋")
 
 
+@pytest.fixture(scope="module")
+def desks(tmp_path_factory: pytest.TempPathFactory) -> Mapping[type[Team], Any]:
+    """A workbook and a Google Sheet in which a team has worked after the first run."""
+    worked_in = dict[type[Team], Any]()
+    for kind in ("xlsx", "Google"):
+        folder = tmp_path_factory.mktemp("first")
+        with pytest.MonkeyPatch.context() as patch, team_at(kind, folder, patch) as team:
+            work_in_the_first(team)
+            worked_in[type(team)] = team
+    return worked_in
+
+
+@pytest.fixture
+def first_week(team: Team, desks: Mapping[type[Team], Any]) -> None:
+    """The team has worked in the first run."""
+    team.go_on_from(desks[type(team)])
+
+
 @pytest.fixture(scope="module", params=["xlsx", "Google"])
 def weeks(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    desks: Mapping[type[Team], Any],
 ) -> tuple[Week, Week, Week]:
     """Three runs, one after the other: the team works in the first, and leaves the others as they are."""
     with (
         pytest.MonkeyPatch.context() as patch,
         team_at(request.param, tmp_path_factory.mktemp("weeks"), patch) as team,
     ):
-        first_week(team)
+        team.go_on_from(desks[type(team)])
         first = Week(team.edited())
         report(team, SECOND, *WEEK_2)
         second = Week(team.edited())
@@ -296,9 +316,9 @@ def test_words_stay_beside_their_question(weeks: tuple[Week, Week, Week]) -> Non
 
 
 @IN_A_GOOGLE_SHEET
+@pytest.mark.usefixtures("first_week")
 def test_what_was_not_asked_comes_back_as_if_it_had_never_left(team: Team) -> None:
     """With all words of the team, and the run since which it is there; after a run cut short by --limit."""
-    first_week(team)
     team.insert_column(heading("judge_is"), "優先度", TAB)
     write(team, PHONE, 優先度="高", comment="電話は別の窓口")
     report(team, SECOND, WEEK_1[0])
@@ -331,9 +351,9 @@ def test_what_was_not_asked_waits_also_where_nobody_wrote(team: Team) -> None:
 
 
 @IN_A_WORKBOOK
+@pytest.mark.usefixtures("first_week")
 def test_another_wrong_answer_takes_over_the_words_of_one_that_waits(team: Team) -> None:
     """It was not asked in the run between."""
-    first_week(team)
     report(team, SECOND, WEEK_1[0])
     report(team, THIRD, *WEEK_2)
 
@@ -394,6 +414,7 @@ def test_a_fix_that_is_no_longer_found_goes_to_the_archive(team: Team) -> None:
     assert (gone["outcome"], gone["closed"], gone["assignee"]) == ("right", THIRD, "佐藤")
 
 
+@pytest.mark.usefixtures("first_week")
 def test_the_same_run_once_more_changes_nothing(team: Team) -> None:
     """Neither states nor counts; what was fixed meanwhile has not been asked again.
 
@@ -404,7 +425,6 @@ def test_the_same_run_once_more_changes_nothing(team: Team) -> None:
         seen = Week(team.edited())
         return [rows(seen, name) for name in ("summary", "review", "archive")]
 
-    first_week(team)
     report(team, SECOND, *WEEK_2)
     write(team, OPENING, status="反映済み")
     before = stand()
@@ -419,9 +439,9 @@ def test_the_same_run_once_more_changes_nothing(team: Team) -> None:
     assert stand() == before
 
 
+@pytest.mark.usefixtures("first_week")
 def test_nothing_that_people_did_is_lost(team: Team) -> None:
     """Sorted, a column of their own, one renamed, one deleted, and a row and a table of theirs."""
-    first_week(team)
     team.insert_column(heading("judge_is"), "優先度", TAB)
     seen = Week(team.edited())
     for question in (FEE, PHONE, MOVING):
@@ -448,9 +468,9 @@ def test_nothing_that_people_did_is_lost(team: Team) -> None:
 
 
 @IN_A_WORKBOOK
+@pytest.mark.usefixtures("first_week")
 def test_what_is_disputed_says_so_until_it_is_taken_back(team: Team) -> None:
     """Its answer begins with another sign than those that need review; then it is there again."""
-    first_week(team)
     results = week(SECOND, *WEEK_1)
     case, turn = results.conversations[2].case, results.conversations[2].turns[0]
     dispute = Dispute(

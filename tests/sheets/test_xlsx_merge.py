@@ -150,7 +150,7 @@ def test_files_that_are_not_ours_or_cannot_be_read(
     )
 
 
-def test_workbooks_of_earlier_runs_that_cannot_be_read(tmp_path: Path) -> None:
+def test_workbooks_of_earlier_runs_that_cannot_be_read(report: Path, tmp_path: Path) -> None:
     """They are no reason to be without a report, and it has what others have; only the named have a say."""
     folders = [tmp_path / f"2026112{day}-090400-mixed-0000" for day in range(1, 6)]
     for folder in folders:
@@ -159,7 +159,7 @@ def test_workbooks_of_earlier_runs_that_cannot_be_read(tmp_path: Path) -> None:
     broken, cut, before, run, after = folders
     broken.joinpath("report.xlsx").write_bytes(b"PK broken")
     for folder in (cut, before, after):
-        excel.save(SHEETS, folder / "run.sqlite")
+        shutil.copy2(report, folder)
     with Person(before / "report.xlsx") as person:
         person.type("確認", 2, "コメント", "資料にあります")
     with Person(after / "report.xlsx") as person:
