@@ -12,7 +12,7 @@ from simulator.core.document import Line, Text, count_text, excerpt
 from simulator.core.messages import Message, _, changed, safe_text, sentences
 from simulator.core.settings import Settings
 from simulator.core.titles import title
-from simulator.core.types import RISK, TURN
+from simulator.core.types import RISK, TURN, Ended
 from simulator.grading.desk import DESK
 from simulator.grading.panel import NO_MODEL
 from simulator.privacy.patterns import mask
@@ -27,6 +27,8 @@ from simulator.storage.run_file import EARLY_NOTE, replay_of
 # Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
 # they need.
 _LONGEST_REASON = 600
+# How conversations end where the simulated customer fails.
+_FAILED = (Ended.USER_FAILED, Ended.ENDPOINT_FAILED)
 # The grade of `groundedness` where only details have no support.
 _DETAILS_ONLY = 4
 
@@ -78,7 +80,7 @@ def _unchecked(summary: Summary) -> Iterator[Message]:
 
 
 def failures(context: ReportContext) -> Iterator[Text]:
-    """What everything failed for, and so what to do first: of the run, of its grades, of the bot."""
+    """What everything failed for, and so what to do first: of run, grades, bot and simulated customer."""
     summary, results = context.summary, context.results
     stopped = results.notes.get(EARLY_NOTE)
     if isinstance(stopped, dict) and results.run.status != "finished":
@@ -94,6 +96,8 @@ def failures(context: ReportContext) -> Iterator[Text]:
             kinds=counts_text(summary.bot_failures, "failure"),
             reason=changed(context.failure_reason, excerpt),
         )
+    if summary.customers.failed == summary.finished:
+        yield from _failed_customers(context)
 
 
 def _shared_reason(context: ReportContext) -> tuple[str, Text]:
@@ -219,8 +223,17 @@ def _unanswered(context: ReportContext) -> Iterator[Message]:
             "The log has no answer at all, so nothing was graded. If it does have answers, name their column"
             " answer."
         )
-    if n := summary.customers.failed:
-        yield _("Conversations cut short because the simulated customer failed: {n}.", n=n)
+    if summary.customers.failed < summary.finished:
+        yield from _failed_customers(context)
+
+
+def _failed_customers(context: ReportContext) -> Iterator[Message]:
+    """How many conversations the simulated customer cut short, and why the first of them."""
+    failed = [row.id for row in context.summary.record.conversations if row.ended in _FAILED]
+    for talk in context.results.conversations.with_ids(failed[:1]):
+        text = _("Conversations cut short because the simulated customer failed: {n}.", n=len(failed))
+        reason = safe_text(excerpt(talk.reason, _LONGEST_REASON))
+        yield sentences(text, _("Why: {reason}", reason=reason) if reason else None)
 
 
 def _disagreements(context: ReportContext) -> Iterator[Message]:

@@ -198,8 +198,8 @@ def _asked_questions(context: ReportContext) -> tuple[frozenset[str], frozenset[
 def _summary_sheet(context: ReportContext, said: InDocument) -> Worksheet:
     """The verdict with the people's decision beside it, then every figure with what it rests on."""
     rows = [_decision_row(context, said)]
-    if failed := tuple(failures(context)):
-        rows.append(_row(context, "failed", item=_("Why it failed"), explanation=sentences(*failed)))
+    if failed := "\n".join(map(context.text, failures(context))):
+        rows.append(_row(context, "failed", item=_("Why it failed"), explanation=failed))
     standing = context.summary.standing
     model = _("Simple scoring (no AI)") if standing and standing.stand_in else None
     known = standing_text(standing)

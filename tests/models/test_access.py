@@ -295,23 +295,32 @@ def test_a_run_without_embeddings_loses_nothing_but_the_judge_that_needs_them(
     assert command(*run, "--embed-model", "lexical").code == ExitCode.DONE
 
 
+ASLEEP = error(400, "The deployment is asleep; wake it first.")
+
+
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "said", "played"),
     [
-        (error(400, "The deployment is asleep; wake it first."), "The deployment is asleep; wake it first."),
-        (Reply(status=500, body=b"<html><title>GPU 3 fell off the bus</title>"), "GPU 3 fell off the bus"),
-        (Reply(body=b'{"choices": []}'), "the reply is not a chat completion"),
-        (error(401, "Incorrect API key provided."), "Incorrect API key provided. Check REHEARSAL_JUDGE_KEY"),
+        (ASLEEP, "The deployment is asleep; wake it first.", "lexical"),
+        (ASLEEP, "The deployment is asleep; wake it first.", "user-model"),
+        (
+            Reply(status=500, body=b"<html><title>GPU 3 fell off the bus</title>"),
+            "GPU 3 fell off the bus",
+            "lexical",
+        ),
+        (Reply(body=b'{"choices": []}'), "the reply is not a chat completion", "lexical"),
+        (error(401, "Wrong key."), "Wrong key. Check REHEARSAL_JUDGE_KEY", "lexical"),
     ],
 )
 def test_what_every_grade_failed_for_stands_first(
-    command: Command, server: OpenAIServer, reply: Reply, said: str
+    command: Command, server: OpenAIServer, reply: Reply, said: str, played: str
 ) -> None:
-    """In the endpoint's words, within the first lines of every view, and only once."""
+    """In the endpoint's words, the judge's or the customer's, in the first lines of every view, and once."""
     server.reply = lambda _: reply
+    judges = "turn,fluency" if played == "lexical" else "chrf"
     done = command(
-        "--language", "en", "--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "turn,fluency",
-        "--user-model", "lexical", "--demo-model", "lexical", "--patience", "2", "--to", "xlsx,markdown",
+        "--language", "en", "--persona", "calm", "--limit", "1", "--turns", "2", "--judges", judges,
+        "--user-model", played, "--demo-model", "lexical", "--patience", "2", "--to", "xlsx,markdown",
     )  # fmt: skip
     folder = Path("runs", done.run.run.id)
     before = html.unescape(folder.joinpath("report.html").read_text(encoding="utf-8"))
