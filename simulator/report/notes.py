@@ -84,7 +84,10 @@ def failures(context: ReportContext) -> Iterator[Text]:
     summary, results = context.summary, context.results
     stopped = results.notes.get(EARLY_NOTE)
     if isinstance(stopped, dict) and results.run.status != "finished":
-        yield _("The run stopped: {why}", why=safe_text(excerpt(stopped[context.language], _LONGEST_REASON)))
+        yield _(
+            "The run stopped: {why}",
+            why=safe_text(excerpt(str(stopped.get(context.language)), _LONGEST_REASON)),
+        )
     _reason, shared = _shared_reason(context)
     if shared:
         yield shared
