@@ -116,12 +116,14 @@ def latency_section(run: RunTurns) -> Section | None:
     """Seconds until the bot's answers were there, and until their first words where it streams.
 
     p50 and p95 are nearest-rank percentiles: the smallest time that at least half (95 %) of the answers did
-    not exceed. They are times that occurred, none between two. Of recorded answers there are none.
+    not exceed. They are times that occurred, none between two. Of recorded answers there are none. A timeout
+    counts with the time that was waited; other failures do not count, for a refusal is no quick answer.
     """
     rows, figures = list[tuple[Text | Cell | int, ...]](), dict[str, dict[str, float] | None]()
+    waited = [turn for turn in run.turns if turn.failure in (None, "timeout")]
     for key, name, times in (
-        ("answer", _("answer"), (turn.seconds for turn in run.turns)),
-        ("first_token", _("first words"), (turn.first_token_seconds for turn in run.turns)),
+        ("answer", _("answer"), (turn.seconds for turn in waited)),
+        ("first_token", _("first words"), (turn.first_token_seconds for turn in waited)),
     ):
         durations, figures[key] = sorted(seconds for seconds in times if seconds is not None), None
         if durations:

@@ -198,7 +198,9 @@ def test_a_bot_that_refuses_all_has_no_times_and_no_throughput(capsys: pytest.Ca
 
     assert found.asked > 0
     assert (found.throughput, found.answers, sum(found.failures.values())) == (0, None, found.asked)
-    assert "毎秒0件（0件を" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "毎秒0件（0件を" in told
+    assert "ボットが答えるまでの秒数" not in told
 
 
 def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:
