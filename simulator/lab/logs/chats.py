@@ -34,6 +34,8 @@ def intercom(record: Record, number: int) -> Iterator[Part]:
     first = inner(record, "source") | {"created_at": record.get("created_at")}
     for line in (first, *objects(parts.get("conversation_parts") if isinstance(parts, dict) else parts)):
         role, text = role_of(get(line, "author.type")), plain(str(line.get("body") or ""))
+        # The AI agent may speak in an admin's name.
+        role = "assistant" if get(line, "author.from_ai_agent") is True else role
         if str(line.get("part_type")).startswith("note"):
             yield INTERNAL
         elif role and text:

@@ -32,13 +32,20 @@ from simulator.core.messages import _
 
 # Attributes of a span, likeliest first: its session, what went in and came out, passages, and its kind.
 # Traces with one session are one conversation; a trace without a session is a conversation of one turn.
-# `gen_ai.prompt` and `gen_ai.completion` are older names.
+# `gen_ai.prompt` and `gen_ai.completion` are older names, `ai.` those of Vercel's AI SDK.
 _SESSION = (
     "session.id|gen_ai.conversation.id|traceloop.association.properties.session_id"
     "|traceloop.association.properties.conversation_id|langfuse.session.id|conversation.id|thread.id"
+    "|ai.telemetry.metadata.sessionId"
 )
-_IN = "gen_ai.input.messages|input.value|llm.input_messages|gen_ai.prompt|traceloop.entity.input"
-_OUT = "gen_ai.output.messages|output.value|llm.output_messages|gen_ai.completion|traceloop.entity.output"
+_IN = (
+    "gen_ai.input.messages|input.value|llm.input_messages|gen_ai.prompt|traceloop.entity.input"
+    "|ai.prompt.messages|ai.prompt"
+)
+_OUT = (
+    "gen_ai.output.messages|output.value|llm.output_messages|gen_ai.completion|traceloop.entity.output"
+    "|ai.response.text"
+)
 _FOUND = "retrieval.documents|gen_ai.retrieval.documents|reranker.output_documents"
 _KIND = "openinference.span.kind|gen_ai.operation.name"
 # What only a call of a model has, by whatever name it calls its kind.

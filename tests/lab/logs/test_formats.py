@@ -341,6 +341,16 @@ KINDS: dict[str, tuple[list[Any], list[Any]]] = {
         ]}]}]}],
         TALK,
     ),
+    "otlp: the AI SDK": (
+        [{"resourceSpans": [{"scopeSpans": [{"spans": [
+            {"traceId": f"a-trace-id-{n}", "spanId": f"s{n}", "startTimeUnixNano": str(10**18 + n),
+             "attributes": pairs(
+                 ai__telemetry__metadata__sessionId="c", ai__response__text=answer,
+                 ai__prompt=json.dumps({"system": "Be kind.", "prompt": asked}),
+             )} for n, (asked, answer) in enumerate(zip((FIRST, SECOND), ANSWERS, strict=True))
+        ]}]}]}],
+        TALK,
+    ),
     "otlp: logs": (
         [{"resourceLogs": [{"scopeLogs": [{"logRecords": [
             log(1, "gen_ai.user.message", {"content": {"arrayValue": {"values": [
@@ -373,3 +383,19 @@ def test_what_other_exports_hold_is_read_as_well(kind: str) -> None:
     Path("log.jsonl").write_text("\n".join(map(json.dumps, records_of_kind)), encoding="utf-8")
 
     assert heard(read("log.jsonl")) == talks
+
+
+def test_an_ai_agent_in_the_name_of_an_admin_is_no_hand_over() -> None:
+    """Intercom marks its words; those of an admin without the mark are a person's."""
+    agent = {"type": "admin", "from_ai_agent": True}
+    parts = [{"part_type": "comment", "body": ANSWERS[0], "created_at": 2, "author": agent}]
+    talk = {"type": "conversation", "id": "c", "created_at": 1, "conversation_parts": parts}
+    talk |= {"source": {"body": FIRST, "author": {"type": "user"}}}
+    Path("log.jsonl").write_text(json.dumps(talk), encoding="utf-8")
+    [case] = read_cases("log.jsonl")
+    assert case.tags == ()
+
+    del agent["from_ai_agent"]
+    Path("log.jsonl").write_text(json.dumps(talk), encoding="utf-8")
+    [case] = read_cases("log.jsonl")
+    assert case.tags == ("handed-over",)
