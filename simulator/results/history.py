@@ -23,7 +23,7 @@ from simulator.results.comparison import RunFigures
 from simulator.results.disputes import read_results
 from simulator.results.figures import CaseSummary, Summary, rounded
 from simulator.results.gate import Gate, gate_of
-from simulator.results.intervals import interval_of_mean
+from simulator.results.intervals import ends_of, interval_of_mean
 from simulator.results.right_answers import has_other_answer
 from simulator.results.summary import figures_of
 from simulator.storage.results import report_language
@@ -56,7 +56,7 @@ class RunKind(Value):
 
 
 class PastRun(Value):
-    """A run as a row of the history; `score` and `interval` are 0..1, `red` counts turns.
+    """A run as a row of the history; `score` and `interval` are 0..1, within `ends`; `red` counts turns.
 
     `cases` are its questions, `asked` says by their ids what is right; `questions` counts those that need
     review, `limited` says that only some of the file's were asked. `gate` is its verdict, by the run's own
@@ -85,12 +85,14 @@ class PastRun(Value):
     gate: InstanceOf[Gate] | None = Field(exclude=True)
     cases: tuple[CaseSummary, ...] = Field(exclude=True)
     asked: Mapping[str, Case] = Field(exclude=True)
+    ends: tuple[float, float] = Field(exclude=True)
     release_decision: ReleaseDecision | None
 
     @classmethod
     def of(cls, results: Results, summary: Summary, gate: Gate, language: Language) -> "PastRun":
         """The row of a run with these figures."""
         run, firsts = results.run, {row.case: row.id for row in summary.record.conversations}
+        grades = (turn.scores.get(summary.scores.primary) for turn in summary.record.turns)
         return cls(
             run=run.id,
             **run.model_dump(include={"created", "status", "offline"}),
@@ -112,6 +114,7 @@ class PastRun(Value):
             gate=gate,
             cases=summary.scores.cases,
             asked={talk.case.id: talk.case for talk in results.conversations.with_ids([*firsts.values()])},
+            ends=ends_of({grade.scale for grade in grades if grade and grade.is_scored}),
             release_decision=results.release_decision,
         )
 
@@ -126,7 +129,7 @@ class PastRun(Value):
             return self
         rest = {case.case: case.score for case in self.cases if case.case not in apart}
         means = {case: score for case, score in rest.items() if score is not None}
-        interval = interval_of_mean([*means.values()], [*means], seed=42)
+        interval = interval_of_mean([*means.values()], [*means], seed=42, ends=self.ends)
         return self.model_copy(
             update={"score": fmean(means.values()) if means else None, "interval": interval}
         )

@@ -43,7 +43,8 @@ def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
         "model": "m", "kind": KIND,
         "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
         "questions": 0, "red": 1, "turns": 9, "graded": 3, "no_answer": 0, "seconds": 0.0, "cost_usd": None,
-        "limited": False, "gate": None, "cases": (), "asked": {}, "release_decision": None,
+        "limited": False, "gate": None, "cases": (), "asked": {},
+        "ends": (0.2, 1.0), "release_decision": None,
     }  # fmt: skip
     return PastRun(**(known | more))
 
@@ -158,6 +159,8 @@ def test_the_figures_are_those_of_the_report() -> None:
     summary = figures_of(results, stored_settings(results.run.settings))
 
     assert (past.score, past.interval) == (summary.scores.score, summary.scores.interval)
+    rest = past.without({"asked in another run"})
+    assert (rest.score, rest.interval) == (pytest.approx(past.score), pytest.approx(past.interval))
     assert (past.red, past.turns, past.graded) == (3, 6, 5)
     assert past.kind.primary == summary.scores.primary
     assert past.kind.cases == {case.case for case in summary.scores.cases}
