@@ -24,7 +24,7 @@ patterns were tried on 2,000 lines of real customers, none of which may break a 
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import groupby, islice, takewhile
@@ -268,18 +268,21 @@ class Guard:
         earlier = [_core(line, compiled(self._filler)) for line in draft.said]
         inner = max((_quoted_part(line, core) for line in earlier), key=len, default="")
         if len(inner) < self.limits["answer"]:
-            return any(self._are_alike(core, line) for line in earlier)
+            return self._is_like_one_of(earlier, core)
         frame = core.replace(inner, "")
         if len(frame) < self.limits["frame"]:
             return True
         frames = (line.replace(inner, "") for line in earlier if inner in line)
-        return any(self._are_alike(frame, other) for other in frames)
+        return self._is_like_one_of(frames, frame)
 
-    def _are_alike(self, one: str, other: str) -> bool:
-        if not _values(_NUMBER, one) <= _values(_NUMBER, other):
-            return False  # another number is something new
-        pairs, others = _pairs(one), _pairs(other)
-        return len(pairs & others) >= self.limits["alike"] * len(pairs | others)
+    def _is_like_one_of(self, earlier: Iterable[str], text: str) -> bool:
+        numbers, pairs = _values(_NUMBER, text), _pairs(text)
+        for line in earlier:
+            others = _pairs(line)
+            is_alike = len(pairs & others) >= self.limits["alike"] * len(pairs | others)
+            if is_alike and numbers <= _values(_NUMBER, line):  # another number is something new
+                return True
+        return False
 
 
 # Rules that more than patterns decide.

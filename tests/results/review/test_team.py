@@ -278,7 +278,7 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     assert "what the team reviewed is now the reference answer" in asked.err
 
 
-@pytest.mark.parametrize("place", ["xlsx", "sheets", "page"])
+@pytest.mark.parametrize("place", ["sheets", "page"])
 def test_what_the_team_wrote_counts_for_the_run_that_follows(
     run: Any, server: SheetsServer, place: str
 ) -> None:
@@ -286,15 +286,12 @@ def test_what_the_team_wrote_counts_for_the_run_that_follows(
 
     Where the same answer is given again, the run has the words, with who said them.
     """
-    to = ("--language", "ja", "--to", "xlsx" if place == "xlsx" else "sheets", "--sheet", KEY)
+    to = ("--language", "ja", "--to", "sheets", "--sheet", KEY)
     assert run(*ASKED, "--limit", "6", *to).code == 0
     first = open_run()
     row, places = next(iter(answers(first).items()))
-    word = ("確認", row, "judge_is", "採点が誤り")
     if place == "sheets":
-        write_in_the_sheet(server, [word])
-    elif place == "xlsx":
-        write_in_the_workbook(find_run("latest", Path("runs")).with_name("report.xlsx"), [word])
+        write_in_the_sheet(server, [("確認", row, "judge_is", "採点が誤り")])
     else:
         changes: dict[Word, Edit] = {"judge_is": Edit(None, "wrong"), "comment": Edit("", "料金が古い")}
         save_words(find_run("latest", Path("runs")), dict.fromkeys(places, True), changes, "森", red=True)
