@@ -1,7 +1,7 @@
 """What the team wrote into sheets and workbooks: stored with its runs before they are written again."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from simulator.core.document import Text
@@ -11,6 +11,7 @@ from simulator.core.settings import Settings, stored_settings
 from simulator.core.types import HumanVerdict, ReleaseDecision, Results
 from simulator.report.people import decision_text
 from simulator.results.disputes import LAST
+from simulator.results.red import grading_judges
 from simulator.results.review import review_findings, turns_of_answers
 from simulator.results.review_files import (
     DECIDED,
@@ -21,13 +22,13 @@ from simulator.results.review_files import (
     document_of,
     replaced_lines,
 )
-from simulator.results.summary import figures_of
+from simulator.results.summary import figures_of, summarise
 from simulator.sheets.excel import newest_first, read_edited
 from simulator.sheets.google_api import target
 from simulator.sheets.google_sheets import pull
 from simulator.sheets.merge import replaced_line
-from simulator.sheets.model import COLUMNS, RED, question_of
-from simulator.storage.results import report_language, run_of
+from simulator.sheets.model import COLUMNS, RED, question_key, question_of
+from simulator.storage.results import cases_of, report_language, run_of
 from simulator.storage.run_file import RUN_FILE, read_run, run_ids
 from simulator.storage.schema import snapshot
 from simulator.storage.words import Place, all_words, carry, save_release_decision, save_verdicts
@@ -67,13 +68,20 @@ def carry_words(path: Path) -> None:
     if not any(words_of.values()):  # as mostly: nobody reviewed anything, and no run has to be read
         return
     results = read_run(path)
-    rows, words = _answers(results), dict[Place, Sequence[HumanVerdict]]()
+    rows, words = _answers(results, ()), dict[Place, Sequence[HumanVerdict]]()
     left = dict(rows)
     # The questions of wrong answers, until the last run that asked them is found.
     questions = {question_of(key) for key in rows if key.endswith(RED)}
     for earlier, said in words_of.items():
+        if not left or not (said or questions):
+            continue
         with contextlib.suppress(RehearsalError):
-            answers = _answers(read_run(runs / earlier / RUN_FILE)) if said or questions else {}
+            asked_by = {id_: question_key(case) for id_, case in cases_of(runs / earlier / RUN_FILE).items()}
+            # Where it says nothing of these questions, as mostly if a later run has taken it over, no answer
+            # has to be read.
+            asked = {asked_by[id_] for id_, _turn in said} & set(map(question_of, left))
+            others = {id_ for id_, question in asked_by.items() if question not in asked}
+            answers = _answers(read_run(runs / earlier / RUN_FILE), others) if asked else {}
             # Those with the row's mark first: only of them it was said whether it is right.
             histories = {
                 key: next(said[at] for at in sorted(turns, key=turns.__getitem__, reverse=True) if at in said)
@@ -83,12 +91,11 @@ def carry_words(path: Path) -> None:
             for key in histories.keys() & left.keys():
                 unmarked = _of_another(histories[key])
                 words |= {at: histories[key] if mark else unmarked for at, mark in left.pop(key).items()}
-            asked = questions & set(map(question_of, answers))
             gone = {question_of(key): key for key in histories.keys() - rows.keys() if key.endswith(RED)}
             for key in [key for key in left if key.endswith(RED) and key not in answers]:
-                if question_of(key) in asked and (before := gone.pop(question_of(key), None)):
+                if question_of(key) in questions and (before := gone.pop(question_of(key), None)):
                     words |= dict.fromkeys(left.pop(key), _of_another(histories[before]))
-            questions -= asked
+            questions -= set(asked_by.values())
     if words:
         carry(path, words)
 
@@ -98,8 +105,19 @@ def _of_another(history: Sequence[HumanVerdict]) -> list[HumanVerdict]:
     return [row.model_copy(update={"judge_is": None, "red": None}) for row in history]
 
 
-def _answers(results: Results) -> dict[str, dict[Place, bool]]:
-    return turns_of_answers(results, figures_of(results, stored_settings(results.run.settings)))
+def _answers(results: Results, without: Collection[str]) -> dict[str, dict[Place, bool]]:
+    """The turns of a run by the answers that were given, without some of its conversations."""
+    settings = stored_settings(results.run.settings)
+    judges = grading_judges(results, settings.judges)
+    if without:
+        kept = {
+            "conversations": results.conversations.without(without),
+            "scores": results.scores.without(without),
+        }
+        results = results.model_copy(update=kept)
+    return turns_of_answers(
+        results, summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    )
 
 
 def keep_words(written: Written, runs: Path, tests: Path) -> list[Message]:

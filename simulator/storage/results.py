@@ -16,6 +16,7 @@ A reader takes one snapshot of the file: it sees the run as it was when it was o
 may go on writing it.
 """
 
+import contextlib
 import functools
 import json
 import sqlite3
@@ -23,6 +24,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple, TypeVar, overload
 
 from simulator.core.messages import _
@@ -125,6 +127,14 @@ def results_of(file: sqlite3.Connection, *, closes_file: bool = False) -> Result
 def run_of(file: sqlite3.Connection) -> Run:
     """How the run was started, and its current status."""
     return Run.model_validate_json(read_about(file, "run"))
+
+
+def cases_of(path: Path) -> dict[str, Case]:
+    """The case of each conversation of a run that has an answer, by the conversation's id."""
+    with schema.snapshot(path) as file, contextlib.closing(file):
+        rows = file.execute(f'SELECT id, "case" FROM conversations WHERE {_SELECTED["begun"]}').fetchall()  # noqa: S608 - ours
+        cases = {text: Case.model_validate_json(text) for text in {text for _id, text in rows}}
+        return {id_: cases[text] for id_, text in rows}
 
 
 class ArticleUse(NamedTuple):
