@@ -91,7 +91,7 @@ def carry_words(path: Path) -> None:
             for key in histories.keys() & left.keys():
                 unmarked = _of_another(histories[key])
                 words |= {at: histories[key] if mark else unmarked for at, mark in left.pop(key).items()}
-            gone = {question_of(key): key for key in histories.keys() - rows.keys() if key.endswith(RED)}
+            gone = {question_of(key): key for key in histories if key not in rows and key.endswith(RED)}
             for key in [key for key in left if key.endswith(RED) and key not in answers]:
                 if question_of(key) in questions and (before := gone.pop(question_of(key), None)):
                     words |= dict.fromkeys(left.pop(key), _of_another(histories[before]))
