@@ -202,6 +202,11 @@ def has_question(headers: Iterable[str]) -> bool:
 
     A knowledge base has a `text` column too, so `text` counts only beside a label, and so does `sentence`.
     """
+    return _holds_questions(tuple(headers))
+
+
+@lru_cache(maxsize=256)
+def _holds_questions(headers: tuple[str, ...]) -> bool:
     fields = [(field_of(header), normalised(header)) for header in headers]
     questions = {name for field, name in fields if field in {"question", "turns"}}
     return bool(questions - OF_LABELLED) or (

@@ -188,7 +188,7 @@ def _lines_of_cells(path: Path, text: str, delimiter: str) -> Iterator[Cells]:
         if cells is None:
             return
         if not all(map(_RULE.fullmatch, cells)):
-            yield start, [_TEXT_FORMULA.sub(r"\1", cell) for cell in cells]
+            yield start, [_TEXT_FORMULA.sub(r"\1", cell) if cell[:1] == "=" else cell for cell in cells]
         start = reader.line_num + 1
 
 
