@@ -119,7 +119,7 @@ def table_rows(path: Path, text: str, delimiter: str, fits: Fits) -> Rows:
     head = [*islice(rows, MOST_TITLE_ROWS)]
     sheet = _sheet(head)
     top = _names_row(path, sheet, fits)
-    start = heading_row(sheet, top)
+    start = heading_row(path, sheet, top)
     for place, (line, cells) in enumerate(chain(head, rows)):
         if isinstance(cells, CutOff):
             raise cells

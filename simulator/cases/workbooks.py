@@ -26,7 +26,7 @@ from simulator.cases.row import (
     column_names,
 )
 from simulator.core.errors import CaseFileError
-from simulator.core.messages import _, printable, quote
+from simulator.core.messages import _, listed, printable, quote
 
 # Column names stand below at most this many rows of titles and notes.
 MOST_TITLE_ROWS = 30
@@ -65,7 +65,7 @@ def worksheet_rows(path: Path, sheet: WorkbookSheet, fits: Fits, *, named: bool)
     title = sheet.name if named else ""
     if not sheet.lines:
         return
-    head = sheet.lines[heading_row(sheet, column_row(sheet, fits))]
+    head = sheet.lines[heading_row(path, sheet, column_row(sheet, fits))]
     place = Row(head.number, {}, sheet=title)
     check_columns(path, place, max(head.texts, default=0))
     header = cells_of(head)
@@ -98,9 +98,27 @@ def _is_section(sheet: WorkbookSheet, head: WorksheetRow, line: WorksheetRow) ->
     return is_alone and (head.number, column) not in sheet.wide
 
 
-def heading_row(sheet: WorkbookSheet, top: int | None) -> int:
-    """The index of the line with the column names: `top`, or where none fits the first with several texts."""
-    return _first_wide(sheet.lines) if top is None else top
+def heading_row(path: Path, sheet: WorkbookSheet, top: int | None) -> int:
+    """The index of the line with the column names: `top`, or where none fits the first with several texts.
+
+    Raises CaseFileError for a table that has its names below each other, and a question in each column.
+    """
+    top = _first_wide(sheet.lines) if top is None else top
+    if not sheet.lines:
+        return top
+    column, *others = sheet.lines[top].texts or [0]
+    names = [line.texts[column].strip() for line in sheet.lines[top:MOST_TITLE_ROWS] if column in line.texts]
+    fields = [*filter(None, map(field_of, names))]
+    are_names = 1 < len({*fields}) == len(fields) > len(names) / 2
+    if are_names and others and not any(field_of(sheet.lines[top].texts[place]) for place in others):
+        msg = _(
+            "{path}: the column names stand below each other ({names}), and each column is a question. Copy"
+            " the table and paste it transposed, so that each row is one.",
+            path=path,
+            names=listed(list(map(quote, names)), 5),
+        )
+        raise CaseFileError(msg)
+    return top
 
 
 def column_row(sheet: WorkbookSheet, fits: Fits) -> int | None:

@@ -161,6 +161,20 @@ def test_ids_and_names_of_columns(tmp_path: Path) -> None:
     assert [case.references for case in cases] == [(("y",),), (("x",),)]
 
 
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("質問,担当\n回答は来ますか,田中\n言語は選べますか,鈴木\n", "回答は来ますか"),
+        ("質問,メモ\n回答,なし\n送料は？,あり\n返品は？,あり\n", "回答"),
+        ("質問\n回答\nタグ\n", "回答"),
+        ("question,reference\nanswer,input\n", "answer"),
+    ],
+)
+def test_questions_may_be_called_like_columns(tmp_path: Path, text: str, asked: str) -> None:
+    """Such a table is not taken for one whose names stand below each other."""
+    assert read_cases(saved(tmp_path, text))[0].question == asked
+
+
 def test_unused_columns(tmp_path: Path) -> None:
     """Columns that mean nothing here are named, in the order of the file."""
     path = saved(
@@ -183,6 +197,14 @@ def test_unused_columns(tmp_path: Path) -> None:
             "input, prompt, q. The first row has to name the columns; in a CSV, put commas between them.",
         ),
         ("text,source\na,b\n", "line 1: no question column. Found: 'text', 'source'"),
+        *(
+            (text, "and each column is a question. Copy the table and paste it transposed")
+            for text in (
+                "質問,送料は？,返品は？\n模範回答,550円,14日\n備考,,要確認\n",
+                "質問の一覧\n\n,1,2\n質問,送料は？,返品は？\n模範回答,550円,14日\n",
+                "項目,1,2\nquestion,How much?,When?\nreference,5 yen,Now\n",
+            )
+        ),
         ("声,種別\n高い,要望\n料金は,質問\n", "line 1: no question column. Found: '声', '種別'"),
         ("label,source\na,b\n", "line 1: no question column. Found: 'label', 'source'"),
         ("question," * 20_000 + "x\na\n", "line 1: 20,001 columns; at most 16,384 are read."),

@@ -17,6 +17,7 @@ from openpyxl.styles import Font
 
 from simulator.cases.cases import QUESTIONS, read_cases, read_dataset
 from simulator.cases.openpyxl_reader import cell_text
+from simulator.core.errors import InputError
 from tests.case_files import as_workbook, refusal
 
 
@@ -127,6 +128,15 @@ def test_worksheets(tmp_path: Path) -> None:
     assert "('表紙', '料金', 'Ｎｅｔ'); name one: a.xlsx#料金" in refusal(as_workbook(path, sheets))
     sheets = {"表紙": [["FAQ"]], "料金": [["質問"], ["a"]]}
     assert read_cases(as_workbook(path, sheets))[0].question == "a"
+
+
+def test_a_transposed_worksheet_is_refused(tmp_path: Path) -> None:
+    """It would be read as questions called 回答, and nobody would see why the bot fails."""
+    path = grown(
+        tmp_path, [["質問", "送料は？", "返品は？"], ["回答", "550円", "14日"], ["備考", "", "要確認"]]
+    )
+    with pytest.raises(InputError, match="paste it transposed"):
+        read_cases(path)
 
 
 def test_mistakes_name_worksheet_row_and_column(tmp_path: Path) -> None:
