@@ -30,6 +30,7 @@ _QUOTED = re.compile(r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*
 # Beside these a label of the same kind goes on: it is a part of another word or number.
 _KINDS = (r"[a-z]", r"[0-9]", r"[ァ-ヺー]")
 _LONGEST = 4000
+_AGREEMENT = {"true": ("yes", "はい"), "false": ("no", "いいえ")}
 
 
 class Label(NamedTuple):
@@ -95,16 +96,20 @@ class Reader:
         text = answer if len(answer) <= 2 * _LONGEST else f"{answer[:_LONGEST]}\n{answer[-_LONGEST:]}"
         text = _UNDERSCORE.sub(" ", text)
         ways = (self._alone, self._in_json, self._named, self._leading, self._quoted, self._mentioned)
-        return next((label for way in ways if (label := way(text))), None)
+        said = next((label for way in ways if (label := way(text))), None)
+        if said is None and self.forms.keys() == _AGREEMENT.keys():  # of a question, "Yes" is true
+            agreed = _reader(tuple(_AGREEMENT.items()))(answer)
+            return agreed and Label(self.forms[agreed.label], agreed.how)
+        return said
 
     def _alone(self, text: str) -> Label | None:
         """The whole answer; or its first line, or its last: reasons may stand below or above."""
         lines = [line for line in text.splitlines() if line.strip()] or [""]
         parts = (text, lines[0], lines[-1])
-        matches = (label for part in parts if (label := self._whole(part)))
+        matches = (label for part in parts if (label := self._label_of(part)))
         return _label(next(matches, None), "alone")
 
-    def _whole(self, text: str) -> str | None:
+    def _label_of(self, text: str) -> str | None:
         """The label that this is, of numbers also with a unit: 4点, 4/5, ★4."""
         plain = _plain(text)
         rated = next((match["value"] for p in _patterns("rated") if (match := p.fullmatch(plain))), plain)
@@ -116,7 +121,7 @@ class Reader:
         labels = set()
         for line in (lines[0], lines[-1]):
             begun = _CLAUSE.split(normalise.folded(line), maxsplit=1)
-            label = self._whole(begun[0])
+            label = self._label_of(begun[0])
             if label and not self._pattern.match(begun[-1].lstrip(_OPEN)):
                 labels.add(label)
         return _label(labels.pop() if len(labels) == 1 else None, "alone")

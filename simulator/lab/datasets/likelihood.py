@@ -17,8 +17,10 @@ from simulator.extending import Answer, BotFailure, InputError, Message, Query, 
 
 CHAT = "/chat/completions"
 _PROBE = ("A", "B")
-# Blanks, quotes and marks that a model may put before its answer.
-_BEFORE = tuple(mark.encode() for mark in (" ", "\n", "\t", "\r", '"', "'", "*", "`", "「", "『", "　", "“"))
+# Blanks (also as tokenizers write them), quotes and marks that a model may put before its answer.
+_BEFORE = tuple(
+    mark.encode() for mark in (" ", "▁", "Ġ", "\n", "\t", "\r", '"', "'", "*", "`", "「", "『", "　", "“")
+)
 # Choices that begin alike for longer than this are written out instead: the answer costs as much.
 _MOST_TOKENS = 64
 
