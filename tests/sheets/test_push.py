@@ -4,9 +4,6 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
-from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.google_api import target
@@ -21,10 +18,9 @@ from tests.sheets_sink import KEY, TITLE, Counting, cell, one_cell, pushed, revi
 RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
 
 
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path, language: Language) -> None:
+def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path) -> None:
     """Its worksheets have every cell that a workbook's have, and its red ones."""
-    made = worksheets(report_context(language))
+    made = worksheets(report_context())
     done = pushed(*made)
     book = server.book(KEY)
     fills = [
@@ -35,10 +31,10 @@ def test_a_run_in_a_sheet(server: SheetsServer, tmp_path: Path, language: Langua
     ]
 
     assert [sheet.title for sheet in book.sheets[1:]] == list(done.worksheets)
-    assert done.worksheets[0] == ("まとめ" if language == "ja" else "Summary")
+    assert done.worksheets[0] == "まとめ"
     in_sheet = pull(target(KEY), [sheet.name for sheet in made], client=Counting()).rows
-    assert in_sheet | {"archive": ()} == read(excel.write(made, tmp_path / "a.xlsx", language))
-    assert fills.count({"rgbColor": RED}) >= len(report_context(language).summary.red.answers)
+    assert in_sheet | {"archive": ()} == read(excel.write(made, tmp_path / "a.xlsx"))
+    assert fills.count({"rgbColor": RED}) >= len(report_context().summary.red.answers)
 
 
 def test_the_layout_of_a_worksheet(server: SheetsServer) -> None:

@@ -201,6 +201,7 @@ def test_what_gcloud_left_behind_is_taken(
     """Where no variable is set; where there is nothing either, the line says which one to set."""
     monkeypatch.delenv(GIVEN)
     monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.setenv("PATH", "")  # or google-auth asks gcloud for a project, which nobody needs
     monkeypatch.delenv("CLOUDSDK_CONFIG", raising=False)
     with pytest.raises(InputError, match="set REHEARSAL_GOOGLE_CREDENTIALS"):
         account()
