@@ -159,6 +159,7 @@ def functions() -> dict[str, Use]:
         "choices.place_of": lambda text: choices.place_of(text, _CHOICES),
         "choices.place_of_text": lambda text: choices.place_of_text(text, _CHOICES),
         "choices.folded_choice": choices.folded_choice,
+        "choices.without_letters": lambda text: choices.without_letters([text, text]),
         "embedding.hash_embed": lambda text: embedding.hash_embed([text]),
         "plan.numbers_in": plan.numbers_in,
         "figures.figures": figures.figures,
