@@ -63,7 +63,13 @@ _UNIT = LazyPattern(
     + "|".join(f"(?P<u{place}>{written})" for place, (*_, written) in enumerate(_UNITS))
     + r")(?![a-z])"
 )
-_NUMBER = LazyPattern(rf"(?P<sign>[¥\\$€£] ?)?(?P<number>{NUMERAL})")
+# $2k and 22k yen: short for thousands and more, only of amounts.
+_SHORT = {"k": 10**3, "m": 10**6, "bn": 10**9}
+_NUMBER = LazyPattern(
+    rf"(?P<sign>[¥\\$€£] ?)?(?P<number>{NUMERAL})"
+    "(?P<short>(?(sign)(?:k|m|bn)|(?:k|bn)(?= ?(?:円|yen|jpy|dollars?|usd|euros?|eur|pounds?|gbp)))"
+    "(?![a-z]))?"
+)
 # Addresses of pages and mailboxes, whose digits count nothing.
 _ADDRESS = re.compile(
     r"(?:https?://|www\.)[^\s「」、。<>]{1,300}|[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}"
@@ -148,7 +154,7 @@ def _bare(text: str) -> frozenset[str]:
 def _numerals(text: str) -> Iterator[tuple[re.Match[str], Decimal]]:
     for match in _NUMBER.finditer(text):
         if (value := value_of(match["number"])) is not None:
-            yield match, value
+            yield match, value * _SHORT.get(match["short"], 1)
 
 
 def _phones(text: str) -> Iterator[tuple[int, Figure]]:
