@@ -37,12 +37,12 @@ HINT = "If your bot has its own environment, name the Python of that: --set pyth
 def test_a_bot_whose_packages_are_missing_is_told_of_its_own_python(
     command: Command, source: str, code: int
 ) -> None:
-    """At its import or in its answers, functions and chains alike."""
+    """At its import, or in its answers by the first lines of the result; functions and chains alike."""
     Path("bot.py").write_text(source, encoding="utf-8")
     done = command("--adapter", "bot.py:bot", *FEW)
 
     assert done.code == code
-    assert f"{HINT}../bot/.venv/bin/python." in done.err
+    assert f"{HINT}../bot/.venv/bin/python." in " ".join((done.out or done.err).split())
 
 
 @pytest.mark.parametrize("python", [".venv/bin/python", "venv/Scripts/python.exe"])
