@@ -275,7 +275,7 @@ def _settings_text(settings: Settings) -> dict[str, Message | str]:
     """
     of_rows = {*own_settings("single_turn"), "protocol"} & Settings.model_fields.keys()
     defaults = {name: Settings.model_fields[name].get_default() for name in of_rows}
-    texts = {
+    texts: dict[str, Message | str] = {
         name: without_url_secrets(_text(without_secrets(value) if name == "set" else value))
         for name, value in settings.model_dump(mode="json").items()
         if value is not None and value is not False and value not in ([], {}, defaults.get(name))
