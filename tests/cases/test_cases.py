@@ -76,25 +76,18 @@ def as_cells(case: Case) -> dict[str, str]:
     }
 
 
-@given(cases=CASES)
+@given(cases=CASES, delimiter=st.sampled_from(",;\t"))
 @SAME_FOLDER
-def test_json_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
-    """A case written as a JSON line is read back as it was, gzipped or not."""
+def test_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: str) -> None:
+    """A case is read back as it was: from a JSON line, gzipped or not, and from a table with JSON lists."""
     text = "\n".join(case.model_dump_json() for case in cases)
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(text.encode()))
-
     assert read_cases(path) == cases
     assert read_cases(saved(tmp_path, text, "a.jsonl")) == cases
 
-
-@given(cases=CASES, delimiter=st.sampled_from(",;\t"))
-@SAME_FOLDER
-def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: str) -> None:
-    """A case written as a table row, with its lists as JSON, is read back as it was."""
-    text = as_csv([as_cells(case) for case in cases], delimiter)
-
-    assert read_cases(saved(tmp_path, text)) == cases
+    table = as_csv([as_cells(case) for case in cases], delimiter)
+    assert read_cases(saved(tmp_path, table)) == cases
     assert read_dataset(tmp_path / "cases.csv", QUESTIONS).columns.unused == ()
 
 
