@@ -149,7 +149,7 @@ def test_a_masked_text_stays_the_same(text: str, language: str) -> None:
 @pytest.mark.parametrize("piece", LONG)
 def test_long_runs_are_read_in_no_time(piece: str) -> None:
     """What patterns begin with, over and over: a pattern that tried every way would never end."""
-    text = piece * (10_000 // len(piece))
+    text = piece * (4_000 // len(piece))
 
     assert Redactor().redact(text, "ja").text
 
