@@ -28,6 +28,7 @@ from pydantic import BaseModel, JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _
+from simulator.core.patterns import LazyPattern
 from simulator.core.types import Case, Language
 from simulator.privacy.names import Span, word_list
 from simulator.privacy.patterns import mask, masks, patterns, scripts_in
@@ -38,10 +39,10 @@ from simulator.text.typography import straight
 _MOST = 20
 _KANJI, _KANA = "一-鿿々", "ァ-ヺーｦ-ﾟ"
 # Two kanji may be part of a longer word; 佐々木 is not.
-_LONG = re.compile(f"[{_KANJI}]{{3,}}")
-_BEGINS = re.compile(f"(?<![A-Za-z{_KANJI}{_KANA}])")
+_LONG = LazyPattern(f"[{_KANJI}]{{3,}}")
+_BEGINS = LazyPattern(f"(?<![A-Za-z{_KANJI}{_KANA}])")
 # 山口さん、山口県: the place is not the person. 佐々木様, 佐々木宛, 佐々木家 are.
-_ENDS = re.compile(rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])")
+_ENDS = LazyPattern(rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])")
 
 
 def repeated_names(text: str, names: Sequence[str]) -> Iterator[Span]:

@@ -21,7 +21,7 @@ from typing import Literal
 from simulator.core.patterns import LazyPattern
 
 # Kana and kanji with their iteration marks, half-width kana, and the rare planes.
-KANA_OR_KANJI = re.compile("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
+KANA_OR_KANJI = LazyPattern("[ぁ-ゖァ-ヺー々〆〇㐀-䶿一-鿿豈-﫿ｦ-ﾟ\U00020000-\U0003ffff]")
 
 # By the plain sign those that stand for it: curly, low and reversed quotes, primes, the acute and grave
 # accents that people type for an apostrophe, full-width forms; hyphens, the figure dash, the minus sign.
