@@ -280,6 +280,13 @@ def test_a_message_names_the_program_as_python_finds_it(monkeypatch: pytest.Monk
     assert f"All names: python {root}/run.py list." in str(met.value)
 
 
+def test_a_wrong_value_is_named_by_its_keyword() -> None:
+    """A program in Python has no flags."""
+    for wrong in ({"turns": 99}, {"budget": 0}, {"target": "x"}):
+        with pytest.raises(InputError, match=rf"^{next(iter(wrong))} [^-]"):
+            rehearse(answer, **OPTIONS | wrong)
+
+
 def test_settings_of_the_lab_have_a_keyword_of_their_own() -> None:
     """A load rehearsal; a misspelt one is told, and so is a bot that other machines cannot find."""
     result = rehearse(answer, **OPTIONS, added={"customers": 2})

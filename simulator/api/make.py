@@ -63,7 +63,7 @@ def make_with_objects(protocol: Protocol, bot: Any, cases: Any, flags: dict[str,
         flags["cases"] = str(cases) if listed is None else GIVEN
     given = None if isinstance(bot, str) else bot
     with without_columns(instead="columns="):
-        finished = make(load_settings(flags), protocol, flags, bot=given, cases=listed)
+        finished = make(load_settings(flags, called=str), protocol, flags, bot=given, cases=listed)
     if isinstance(finished, Forecast) or finished.is_empty:
         raise InputError(_("nothing was run."))
     if read_run(finished.path).run.status == "interrupted":

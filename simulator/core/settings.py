@@ -736,12 +736,16 @@ def resolve_path(file: Path, name: str) -> str:
 
 
 def load_settings(
-    flags: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] = os.environ
+    flags: Mapping[str, Any],
+    folder: Path | None = None,
+    environ: Mapping[str, str] = os.environ,
+    called: Callable[[str], str] = flag,
 ) -> Settings:
     """Flags over environment over `rehearsal.toml` in `folder`, or the file of --config, over defaults.
 
     A flag that is None, False or empty was not given; 0 was. Raises InputError, in one line that calls the
-    value as it was given: `--retest 2: must be at most 1.` or `retest in rehearsal.toml: 2: ...`.
+    value as it was given: `--retest 2: must be at most 1.` or `retest in rehearsal.toml: 2: ...`. `called` is
+    what a flag is called: a program in Python has keywords instead.
     """
     given = {name: flags[name] for name in given_flags(flags)}
     named = environ.get(PREFIX + "CONFIG") if folder is None else None
@@ -762,7 +766,7 @@ def load_settings(
         key: _("{key} in {file}:", key=key, file=path.name) for key in from_file
     }
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
-    shown |= {key: flag(key) for key in given}
+    shown |= {key: called(key) for key in given}
     merged = {**from_file, **from_environment, **given}
     merged["set"] = _adapter_settings(from_file, from_environment, given)
     merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
