@@ -200,7 +200,8 @@ def _next(context: ReportContext) -> Iterator[Line]:
     is_unfinished = summary.finished < summary.planned or summary.status != "finished"
     is_ended = summary.ended.get(Ended.BUDGET) or summary.status == "interrupted"
     is_dead = 0 < summary.turns == sum(summary.bot_failures.values())
-    is_lost = context.gate.found("missing", "simulator")
+    # Grades that were left for later are not lost; what to type stands at the top.
+    is_lost = context.gate.found("missing", "simulator") and not context.ungraded
     if is_dead or is_lost or (is_unfinished and not is_ended):
         yield Line(_("look for the reason, with the same options: python run.py doctor"))
     lacks_embeddings = failed and all(_WITHOUT_EMBEDDINGS in why for why in failed)

@@ -327,6 +327,8 @@ def test_a_run_is_held_now_and_graded_later(command: Command, server: BatchServe
         f"! Not graded yet: python run.py grade {run.run.id} --batch."
     ]
     assert "Not judged" not in held.out
+    assert "look for the reason" not in held.out
+    assert "finish the run" not in held.out
     forecast = command(*line, "--dry-run", "--json").json
     assert "judge" not in forecast["forecast"]
     assert forecast["cost_usd"] < command(*line[:-2], "--dry-run", "--json").json["cost_usd"]
