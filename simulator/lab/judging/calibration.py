@@ -215,7 +215,7 @@ def _commonest(texts: Sequence[str]) -> str:
 
 def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> Counts:
     labelled = [row for row in graded if label.human_grade(row.row)]
-    skipped = [row.score for row in labelled if row.score.state == "skipped"]
+    skipped = [row.score for row in labelled if row.score.state == "skipped" or row.score.by_rule]
     failed = [row.score for row in labelled if row.score.state == "failed"]
     return Counts(
         rows=len(labelled),

@@ -27,8 +27,11 @@ class GradedRow(NamedTuple):
 
     @property
     def grade(self) -> float | None:
-        """The number that is compared, on the scale of the score; None where the judge gave none."""
-        return self.score.raw if self.score.state == "scored" else None
+        """The number that is compared, on the scale of the score; None where the judge gave none.
+
+        A grade by rule, as of a missing answer, says nothing of the judge.
+        """
+        return self.score.raw if self.score.state == "scored" and not self.score.by_rule else None
 
 
 def graded_by(kind: GraderKind, model: str) -> Message:

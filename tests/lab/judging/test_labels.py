@@ -75,6 +75,17 @@ def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     assert "is based on more answers than these" in done.err
 
 
+def test_a_missing_answer_says_nothing_of_the_judge(command: Any) -> None:
+    """It has the lowest grade by rule, whoever judges: it is left out, and counted."""
+    rows = ["A fee of 5 yen.,A fee of 5 yen.,5", ",A fee of 5 yen.,1", "It is free.,A fee of 5 yen.,1"]
+    text = "\n".join(["question,answer,contexts,good", *(f"How much?,{row}" for row in rows)])
+    Path("answers.csv").write_text(text, encoding="utf-8")
+    done = command("calibrate", "answers.csv", "--judge", "groundedness", "--label", "good", "--json")
+
+    assert (done.code, done.json["n"], done.json["rows"], done.json["skipped"]) == (0, 2, 3, 1)
+    assert "1 not gradable (no answer: empty)" in done.err
+
+
 def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
     """One call for a row; the second time all of it comes from the cache."""
     first = command(*USUAL[:3], "turn", *USUAL[4:], "--json")
