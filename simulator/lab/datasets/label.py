@@ -122,7 +122,8 @@ class Reader:
         for line in (lines[0], lines[-1]):
             begun = _CLAUSE.split(normalise.folded(line), maxsplit=1)
             label = self._label_of(begun[0])
-            if label and not self._pattern.match(begun[-1].lstrip(_OPEN)):
+            is_number = begun[0].strip().isdecimal()  # of an item: "1. It is rude."
+            if label and not is_number and not self._pattern.match(begun[-1].lstrip(_OPEN)):
                 labels.add(label)
         return _label(labels.pop() if len(labels) == 1 else None, "alone")
 

@@ -47,6 +47,8 @@ _ENDS = re.compile(
     r"|である(?!と)|でしょう|[にと]な[りる]|と(?:思|考)"
 )
 _MOST_ENDS = 8
+# Behind a number that counts the items of a list: "1. First we ..."
+_ITEM = re.compile(r"[.):] \S")
 _COMMA = re.compile(r"[,、]")
 # A word behind a single letter that makes it a word of a sentence: "a matter", "I think"; not "A because".
 _ARTICLE = re.compile(
@@ -182,7 +184,7 @@ def _opening_place(line: str, texts: Sequence[str], patterns: _Patterns) -> int 
     own, folded = "" if place is None else texts[place], folded_choice(begun)
     behind = folded[len(own) :]
     denied = mark and patterns["denial"][0].search(behind)
-    other = any(name in behind for name in texts if name)
+    other = any(name in behind for name in texts if name) or (own.isdecimal() and _ITEM.match(behind))
     return place if own and folded.startswith(own) and not other and not denied else None
 
 

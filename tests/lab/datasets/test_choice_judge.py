@@ -50,6 +50,8 @@ def test_a_reply_states_its_letter(reply: str, letter: str) -> None:
         (("$x^2$", "$2x$"), "The answer is $2x$.", "B"),
         ((r"\frac{1}{2}", "2"), r"\boxed{\frac{1}{2}}", "A"),
         (("London", "Paris"), "London, Paris", "-"),
+        (("1", "3"), "1. First we add them.\nThat is hard to say.", "-"),
+        (("1", "3"), "3. ", "B"),
         (("the sun", "all of the above"), "The answer is all of the above.", "B"),
         (("東京", "京都"), "東京だけではありません。", "-"),
         (("1,000", "10,000"), "答えは1000です。", "A"),

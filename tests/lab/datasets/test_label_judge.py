@@ -89,6 +89,7 @@ def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) ->
         (STARS, "星4つ", "4"),
         (STARS, "5段階中4", "4"),
         (STARS, "4.7", None),
+        (STARS, "1. The tone is rude.\n2. The text is long.\nHard to tell.", None),
     ],
 )
 def test_an_answer_gives_at_most_one_label(labels: tuple[str, ...], answer: str, wanted: str | None) -> None:
