@@ -7,6 +7,7 @@ alarms at most, and no small print.
 
 from collections import Counter
 from collections.abc import Collection, Iterator
+from functools import partial
 
 from simulator.core.document import Line, Text, count_text, excerpt
 from simulator.core.messages import Message, _, changed, safe_text, sentences
@@ -24,8 +25,8 @@ from simulator.results.figures import JudgeSummary, Summary
 from simulator.runner.masking import masks_of
 from simulator.storage.run_file import EARLY_NOTE, replay_of
 
-# Characters of why grades failed: an error of a user's own judge ends with its file and line, which is what
-# they need.
+# Characters of why something failed: an error of a user's own judge ends with its file and line, a bot's
+# with what to do, which is what they need.
 _LONGEST_REASON = 600
 # How conversations end where the simulated customer fails.
 _FAILED = (Ended.USER_FAILED, Ended.ENDPOINT_FAILED)
@@ -97,7 +98,7 @@ def failures(context: ReportContext) -> Iterator[Text]:
             "The bot never answered ({kinds}). The score is the lowest there is, by rule, and says nothing"
             " about its answers. Why: {reason}",
             kinds=counts_text(summary.bot_failures, "failure"),
-            reason=changed(context.failure_reason, excerpt),
+            reason=changed(context.failure_reason, partial(excerpt, length=_LONGEST_REASON)),
         )
     if summary.customers.failed == summary.finished:
         yield from _failed_customers(context)
@@ -211,7 +212,7 @@ def _unanswered(context: ReportContext) -> Iterator[Message]:
             failed=failed,
             n=summary.turns,
             kinds=counts_text(summary.bot_failures, "failure"),
-            reason=changed(context.failure_reason, excerpt),
+            reason=changed(context.failure_reason, partial(excerpt, length=_LONGEST_REASON)),
         )
     for reason, n in unsourced.most_common(1):
         yield _(
