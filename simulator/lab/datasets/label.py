@@ -25,6 +25,8 @@ _OPEN = "「『\"'([{【<*`_ "
 _UNDERSCORE = re.compile(r"\\?_")
 # A box or a tag around a label: \boxed{\text{spam}}, <answer>spam</answer>.
 _BOXED = re.compile(r"\\(?:boxed|fbox) ?\{(?:\\text\w* ?\{)?|<answer>\s*")
+# Between two labels of which it is either: "label: refund or cancel".
+_EITHER = re.compile(r"[」\"'*`]? ?(?:/|・|または|もしくは|か|or |and ) ?[「\"'*`]?")
 _CLAUSE = re.compile(r"[,.:;、。!—](?!\d)| - ")
 _QUOTED = re.compile(r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*)\"|\*\*([^*]+)\*\*|`([^`]+)`")
 # Beside these a label of the same kind goes on: it is a part of another word or number.
@@ -141,7 +143,9 @@ class Reader:
         for match in sorted(matches, key=re.Match.end):
             rest = match.string[match.end() :].split("\n", 1)[0].lstrip(_OPEN)
             begins = self._pattern.match(rest)
-            if begins and not _denied(rest, mention := self._mention(begins)):
+            also = begins and _EITHER.match(rest, begins.end())
+            is_open = also and self._pattern.match(rest, also.end())
+            if begins and not is_open and not _denied(rest, mention := self._mention(begins)):
                 names.append(mention.label)
         return _label(names[-1] if names else None, "named")
 

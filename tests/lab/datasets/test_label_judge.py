@@ -76,6 +76,9 @@ def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) ->
         (("true", "false"), "Yes. But that is false.", "false"),
         (("true", "spam"), "Yes.", None),
         (YES, "yes, no", None),
+        (EN, "label: spam or ham", None),
+        (JA, "ラベル：問題または普通", None),
+        (JA, "この文は普通です（問題な表現はありません）。", "普通"),
         (("含意", "矛盾"), "矛盾しないので含意です。", "含意"),
         (("あり", "なし"), "ありがとうございます", None),
         # An underscore is a space, as models write it.
