@@ -1,6 +1,7 @@
 """The tree is the architecture: one table says who may import whom, and imports inside functions count."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -113,9 +114,14 @@ def modules(*folders: str) -> Iterator[Module]:
 
 
 @cache
+def parsed() -> dict[Path, ast.Module]:
+    return {source.path: source.tree for source in house.sources().values()}
+
+
+@cache
 def read(path: Path) -> Module:
     """What the tests ask of a file, kept: to parse them all takes a second."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed().get(path) or ast.parse(path.read_text(encoding="utf-8"))
     place = path.relative_to(ROOT)
     name = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
     found: list[Import] = []
@@ -392,3 +398,53 @@ def test_committed_files_name_no_registry_and_no_machine() -> None:
     ]
 
     assert wrong == []
+
+
+# They say something to whoever sits at the terminal.
+SAYING = frozenset({"write", "writelines", "print", "say", "echo"})
+MAKING = frozenset({"_", "ngettext", "pgettext"})
+# What programmers are told: whoever calls a function wrongly, or reads a traceback.
+UNTOLD = frozenset({
+    "AssertionError", "AttributeError", "KeyError", "NotImplementedError", "TypeError", "UnicodeDecodeError",
+})  # fmt: skip
+WORD = re.compile(r"(?<!\S)[A-Za-z]{2,}[.,:;]?(?!\S)")
+
+
+def test_every_sentence_that_is_said_is_a_message() -> None:
+    """English words that are written, printed, said or raised can be translated: they stand in `_(...)`."""
+    # run.py says one sentence, in both languages.
+    program = [source for source in house.sources().values() if source.name.startswith("simulator")]
+    plain = {
+        f"{source.name}:{line}": text
+        for source in program
+        for line, text in _said(source.tree)
+        if len(WORD.findall(text)) > 1
+    }
+
+    assert len(program) > 100
+    assert plain == {}
+
+
+def _said(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts, and the parts of f-strings, that are said as they stand, with the lines they begin on."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _name(node.func) in SAYING:
+            yield from _texts(*node.args)
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            if _name(node.exc.func) not in UNTOLD:
+                yield from _texts(*node.exc.args)
+        elif isinstance(node, ast.Assign) and any(getattr(to, "id", "") == "msg" for to in node.targets):
+            yield from _texts(node.value)
+
+
+def _texts(*nodes: ast.AST) -> Iterator[tuple[int, str]]:
+    for node in nodes:
+        if isinstance(node, ast.Call) and _name(node.func) in MAKING:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+        yield from _texts(*ast.iter_child_nodes(node))
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -107,7 +107,7 @@ def test_who_was_named_once_is_masked_again() -> None:
         ("担当は髙﨑です。水増しは3日前まで。", "担当は[氏名]です。水増しは3日前まで。"),
         ("〒150-0041東京都渋谷区神南1-2-3", "[郵便番号][住所]"),
         ("Call +290 12345, not +290 1234.", "Call [電話番号], not +290 1234."),
-        ("Dr.Johnson called. Is Johnson in?", "Dr.[氏名] called. Is [氏名] in?"),
+        ("Dr.Johnson likes Johnsonville. Is Johnson in?", "Dr.[氏名] likes Johnsonville. Is [氏名] in?"),
         ("Hi, I'm Zoltana. I'm Greek, I'm back.", "Hi, I'm [氏名]. I'm Greek, I'm back."),
         ("This is Ngozi and I need help.", "This is [氏名] and I need help."),
         ("policy holder Annika Vogel, helped by Chidi", "policy holder [氏名], helped by [氏名]"),
