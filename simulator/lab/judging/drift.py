@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.messages import _, say
+from simulator.core.types import LEXICAL
 from simulator.grading.model_judge import ModelJudge
 from simulator.lab.judging.figures import drawn_mean
 from simulator.lab.judging.rows import grade_rows
@@ -130,6 +131,11 @@ def checking(context: RunContext, notes: Mapping[str, JsonValue]) -> Preparation
     }
     check, seed = Path(labels), context.settings.seed
     calibrations = frozen_sets(check, list(context.grading.answer_judges), rubrics)
+    if context.models()["judge"] == LEXICAL:  # a stand-in is not the model that was calibrated
+        calibrations = [calibration for calibration in calibrations if calibration.model == LEXICAL]
+        if not calibrations:
+            say(_("--check: no model grades in this run, so nothing is checked."))
+            return None
     first_of_all = _(
         "--check: first, {rows} calibrated answers are graded again by {judges}, without the"
         " cache; these calls are not in the forecast.",

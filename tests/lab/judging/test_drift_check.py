@@ -75,6 +75,19 @@ def test_a_milder_model_raises_the_alarm(command: Any, server: OpenAIServer) -> 
     assert done.json["calls"]["judge"] == 37
 
 
+def test_a_stand_in_is_not_held_against_the_model_that_was_calibrated(
+    command: Any, server: OpenAIServer
+) -> None:
+    """An offline run says so and goes on."""
+    server.reply = grading(3)
+    command(*CALIBRATE)
+    done = command(*RUN, *CHECK, "--offline")
+
+    assert done.code == 0
+    assert "この実行ではモデルが採点しないため" in done.err
+    assert "drift" not in done.run.notes
+
+
 def test_a_resumed_run_does_not_check_twice(command: Any, server: OpenAIServer) -> None:
     """What was found at first stands; a check that was cut off is made again."""
     server.reply = grading(3)
