@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import ceil
+from operator import attrgetter
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
@@ -505,13 +506,17 @@ class RunComparison:
         settings = (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING)
         # None and an empty list say the same: that nothing was asked for.
         moved = [n for n in settings if (before.settings.get(n) or None) != (after.settings.get(n) or None)]
-        personas = (name for name in before.prompts if name.startswith(("user:", "opening:")))
-        others = any(after.prompts.get(p, before.prompts[p]) != before.prompts[p] for p in personas)
-        reworded = (p.later.case.id for p in self.pairs if p.earlier.case.question != p.later.case.question)
+        others = {
+            "script" if name == "script" else "persona"
+            for name, digits in before.prompts.items()
+            if name.startswith(("user:", "opening:", "script")) and after.prompts.get(name, digits) != digits
+        }
+        told = attrgetter("question", *(() if replayed else ("goal", "facts", "script", "history")))
+        reworded = (p.later.case.id for p in self.pairs if told(p.earlier.case) != told(p.later.case))
         return {
             "judges": self.other_rubrics,
             "models": tuple(role for role in roles if before.models.get(role) != after.models.get(role)),
-            "settings": (*moved, *(["persona"] if others and not replayed else [])),
+            "settings": tuple(dict.fromkeys((*moved, *(() if replayed else sorted(others))))),
             "questions": tuple(dict.fromkeys(reworded)),
         }
 

@@ -373,6 +373,8 @@ class RunContext:
             hashes[f"prompt:{prompt.name}"] = prompt.hash
         if self.settings.voice_opening:
             hashes |= {f"opening:{p.id}": played_by(self.openings, p) for p in self.personas.values()}
+        if self.scripts:
+            hashes["script"] = fingerprint(repr(sorted(self.scripts.items())))
         if self.grading.outputs:
             hashes["outputs"] = self.grading.outputs.fingerprint
         # Functions have their hash in their scores (`Grading._function_rubric`); the frame is part of a

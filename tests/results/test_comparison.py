@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.document import Line
-from simulator.core.types import Answer, Dispute, Disputed, Ended, Failure, Rule
+from simulator.core.types import Answer, Dispute, Disputed, Ended, Facts, Failure, Rule
 from simulator.report.comparison import comparison_report
 from simulator.results.comparison import (
     JudgeDifference,
@@ -494,18 +494,30 @@ def test_conversations_are_paired_by_who_plays() -> None:
 
 
 def test_what_makes_runs_hard_to_compare_is_said() -> None:
-    """Settings, wording, what only one run has; what was changed in the bot is no caution."""
-    one = a_side(grades_of([0.8] * 4), turns=3, set={"top": "1"})
+    """Settings, wording, what only one run has; what was changed in the bot is no caution.
+
+    Nor does a customer say the same who knows other facts, or whose lines of `--script` were changed.
+    """
+    scripted = a_result(grades_of([0.8] * 4), turns=3, set={"top": "1"})
+    prompts = {"user:calm": "p", "script": "a"}
+    one = side_of(scripted.model_copy(update={"run": scripted.run.model_copy(update={"prompts": prompts})}))
     grades = grades_of([0.8] * 6)
     result = a_result(grades, "after", turns=5, set={"top": "4"})
     conversation = result.conversations[0]
     asked = conversation.case.model_copy(update={"question": "別の質問"})
     talks = (conversation.model_copy(update={"case": asked}), *result.conversations[1:])
-    stopped = result.run.model_copy(update={"status": "stopped"})
+    changed = {"status": "stopped", "prompts": {**prompts, "script": "b"}}
+    stopped = result.run.model_copy(update=changed)
     other = result.model_copy(update={"conversations": talks, "run": stopped})
+    other = with_cases(other, case_1={"facts": Facts(knows=("3階に住む",))})
     found = compare(one, side_of(other))
 
-    assert found.differing == {"judges": (), "models": (), "settings": ("turns",), "questions": ("case-0",)}
+    assert found.differing == {
+        "judges": (),
+        "models": (),
+        "settings": ("turns", "script"),
+        "questions": ("case-0", "case-1"),
+    }
     assert found.unpaired == (0, 2)
     assert [run.run for run in found.cut_short] == ["after"]
     assert found.changed == {"top": ("1", "4")}
