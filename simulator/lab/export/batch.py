@@ -51,8 +51,6 @@ AT_ONCE, _MOST, _LARGEST = 10_000, 20_000, 100 * 2**20
 _QUIET, FIRST, _LONGEST = 0.3, 1.0, 60.0
 # Batches that a request may be part of.
 _ROUNDS = 3
-# What the endpoint does not know any more, in place of a state.
-_GONE = "gone"
 # The states of a batch that is over.
 _OVER = frozenset({"completed", "failed", "expired", "cancelled"})
 
@@ -160,14 +158,17 @@ class Batches:
 
         async def cancel_all(endpoint: Endpoint) -> list[Submitted]:
             """Cancels those that are not over: of one that is, the answers are there to be used."""
+            headers, under_way = _headers(endpoint), list[Submitted]()
             async with _client(endpoint) as client:
-                states = [await _state(endpoint, client, noted.id) for noted in mine]
-                under_way = [noted for noted, state in zip(mine, states, strict=True) if state not in _OVER]
-                for noted, state in zip(mine, states, strict=True):
-                    if state not in {*_OVER, _GONE}:
-                        call = client.batches.cancel(noted.id, extra_headers=_headers(endpoint))
+                for noted in mine:
+                    with contextlib.suppress(_Unknown):  # one that was deleted is forgotten
+                        look = client.batches.retrieve(noted.id, extra_headers=headers)
+                        if (await _sent(endpoint, look, noted.id)).status in _OVER:
+                            continue
+                        call = client.batches.cancel(noted.id, extra_headers=headers)
                         await _sent(endpoint, call, noted.id)
-                return under_way
+                    under_way.append(noted)
+            return under_way
 
         cancelled = asyncio.run(cancel_all(endpoint)) if endpoint and mine else []
         if not cancelled:
@@ -336,15 +337,6 @@ def _headers(endpoint: Endpoint) -> "dict[str, str | Omit]":
     from openai import Omit
 
     return {name: Omit() if text is None else text for name, text in endpoint.sent_headers.items()}
-
-
-async def _state(endpoint: Endpoint, client: "AsyncOpenAI", id_: str) -> str:
-    """The state of a batch, or that it is gone."""
-    call = client.batches.retrieve(id_, extra_headers=_headers(endpoint))
-    try:
-        return (await _sent(endpoint, call, id_)).status
-    except _Unknown:
-        return _GONE
 
 
 async def _sent(endpoint: Endpoint, call: Coroutine[Any, Any, Result], asked_for: str = "") -> Result:

@@ -156,13 +156,9 @@ class _Receiver:
 
 def _innermost(error: BaseException | None) -> BaseException | None:
     """What the system said, below what requests and urllib3 wrap around it."""
-    while error:
-        wrapped = (getattr(error, "reason", None), error.__cause__, *error.args[:1])
-        inner = next((inside for inside in wrapped if isinstance(inside, BaseException)), None)
-        if inner is None:
-            break
-        error = inner
-    return error
+    wrapped = (getattr(error, "reason", None), error.__cause__, *error.args[:1]) if error else ()
+    inner = next((inside for inside in wrapped if isinstance(inside, BaseException)), None)
+    return _innermost(inner) if inner else error
 
 
 def _is_installed() -> bool:
