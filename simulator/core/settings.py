@@ -601,8 +601,7 @@ class Settings(BaseModel):
         """The value of a setting by its name, also of one that a plug-in has added."""
         if name in Settings.model_fields:
             return getattr(self, name)
-        field = _field(name)
-        return self.added.get(name, field and field.get_default())
+        return self.added[name] if name in self.added else setting_fields()[name].get_default()
 
 
 class AddedSettings(BaseModel):
@@ -662,11 +661,6 @@ def _fields_with(added: tuple[type[AddedSettings], ...]) -> Mapping[str, FieldIn
     return fields | {name: field for model in added for name, field in model.model_fields.items()}
 
 
-def _field(name: str) -> FieldInfo | None:
-    models: tuple[type[BaseModel], ...] = (Settings, *added_settings())
-    return next((model.model_fields[name] for model in models if name in model.model_fields), None)
-
-
 def looks() -> dict[str, Looks]:
     """How help shows every setting, by its name; in the order of the groups."""
     every = {name: _looks_of(field) for name, field in Settings.model_fields.items() if name != "added"}
@@ -706,9 +700,7 @@ def foreign_settings(protocol: Protocol) -> frozenset[str]:
 
 def is_set(settings: Settings, name: str) -> bool:
     """Whether a setting is not at its default."""
-    if name not in Settings.model_fields and name not in settings.added:
-        return False
-    field = _field(name)
+    field = setting_fields().get(name)
     return field is not None and bool(settings.value(name) != field.get_default())
 
 
