@@ -97,6 +97,10 @@ OF_THE_LAB = {
     "tests/core/test_settings.py": ("test_the_reference_says",),
     "tests/grading/test_one_file.py": ("test_the_list_and_the_reference",),
     "tests/report/test_fixing_pages.py": ("",),
+    "tests/runner/test_plan.py": tuple(
+        f'test_what_the_bot_is_not_shown_and_what_is_not_compared_is_said["{column}"'
+        for column in ("choices", "label")
+    ),
     "tests/runner/test_prompted_runs.py": ("",),
     "tests/runner/test_bot_choice.py": ("test_lm_eval_asks_no_bot_unsaid",),
     "tests/results/review/test_review.py": ("test_labels_go_to_calibrate",),
