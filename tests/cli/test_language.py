@@ -18,7 +18,7 @@ def japanese(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--persona", "angyr"), "angry のことですか"),
+        (("--persona", "angyr"), "「angry」のことですか。"),
         (("--nonsense",), "--nonsense"),
         (("report", "gone"), "gone"),
     ],
