@@ -104,7 +104,7 @@ def near_names(name: str, names: Iterable[str], likeness: float = 0.51) -> tuple
 
 
 def _near_titles(name: str, titles: Mapping[str, Message | str]) -> tuple[Message, ...]:
-    """The names whose title has this word, or else the first of its Chinese characters that says which.
+    """The names whose title has this word, or else the first of its kanji that says which.
 
     怒り -> angry (怒っているお客様), "in a hurry" -> hurried (Customer in a hurry)
     """
@@ -145,8 +145,8 @@ class UnknownName(InputError):
     """A name that is not on the shelf; near names are offered.
 
     All names are listed beside the near ones, because often the name is right and the kind is not. Where they
-    are many, `listed` says in a sentence where they stand. `titles` are what people read
-    instead of names, and may type.
+    are many, `listed` says in a sentence where they stand. `titles` are what people read instead of names,
+    and may type.
     """
 
     def __init__(

@@ -21,10 +21,9 @@ from collections.abc import Iterator, Mapping
 from simulator.core.document import Cell, Table, Text, Tone, points, target_points
 from simulator.core.messages import Message, _, ngettext, pgettext
 from simulator.core.target import CERTIFIED, FIGURES, MAJOR, SECONDS, Condition
-from simulator.core.titles import TITLES, title
 from simulator.results.conditions import MIN_QUESTIONS, SAME, CheckedCondition, Decision
 from simulator.results.gate import DECISIONS, Gate
-from simulator.results.offered import further_title
+from simulator.results.target import figure_title
 
 # What a trial says of its target.
 _TRIALS: Mapping[Decision, Message] = {
@@ -195,11 +194,7 @@ def condition_name(condition: Condition) -> Text:
     """What a condition is about: '点数'."""
     if condition.repeats:
         return _("Passed {k} times of {k} (pass^{k})", k=condition.repeats)
-    return (
-        TITLES["figure"].get(condition.name)
-        or further_title(condition.name)
-        or title("judge", condition.name)
-    )
+    return figure_title(condition.name)
 
 
 def _limit(condition: Condition) -> Message:

@@ -9,7 +9,7 @@ from simulator.core.shelves import judge_name
 from simulator.core.target import COVERAGE, SECONDS, TARGET_EXAMPLE, check_names, target_conditions
 from simulator.core.titles import TITLES, title
 from simulator.core.types import EXPECTATIONS, Case
-from simulator.results.offered import further_figures
+from simulator.results.offered import further_figures, further_title
 from simulator.results.red import primary_judge
 from simulator.results.turns import has_evidence
 
@@ -26,7 +26,7 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
     conditions = target_conditions(settings.target)
     of_outputs = (condition.name for condition in conditions if is_of_outputs(condition.name))
     names = [*map(judge_name, settings.judges), *of_outputs, *further_figures()]
-    check_names(settings.target, names, _title_of)
+    check_names(settings.target, names, figure_title)
     check_certainty(settings)
     for condition in conditions:
         if condition.repeats and condition.repeats > settings.repeats and not settings.replay:
@@ -38,8 +38,9 @@ def check_gate(settings: Settings, is_of_outputs: Callable[[str], bool]) -> None
             raise InputError(msg)
 
 
-def _title_of(figure: str) -> Message | str:
-    return TITLES["figure"].get(figure) or title("judge", figure)
+def figure_title(figure: str) -> Message | str:
+    """What people read for a figure of a target, which may be a judge: score -> 点."""
+    return TITLES["figure"].get(figure) or further_title(figure) or title("judge", figure)
 
 
 def check_certainty(settings: Settings) -> None:
